@@ -98,8 +98,10 @@ def build(recipe: Recipe) -> Path:
     project_stamp = venv / "stamp-project"
     torch_index = os.environ.get("KUNLUN_ADAPT_TORCH_INDEX", "")
     interpreter = find_interpreter(recipe.prefer_python)
-    base_key = _digest(repr(recipe), torch_index, str(venv), interpreter)
-    project_key = _digest(base_key, (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    content = repr((recipe.steps, recipe.constraints))
+    base_key = _digest(content, torch_index, str(venv), interpreter)
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project_key = _digest(base_key, repr(recipe.extras), project)
     VENVS.mkdir(exist_ok=True)
     with _one_builder(recipe.name):
         if _read(project_stamp) == project_key:
@@ -131,7 +133,8 @@ def find_interpreter(preferred: str | None) -> str:
     if preferred is None or preferred == running:
         return sys.executable
     found = shutil.which(f"python{preferred}")
-    if found and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
+    # Run it: a version manager leaves shims on the path for versions that are not selected.
+    if found and subprocess.run([found, "-c", ""], capture_output=True).returncode == 0:
         return found
     say(f"note: tested with Python {preferred}, which is not here; going on with {running}")
     return sys.executable

@@ -1,0 +1,1 @@
+"""Tests against a real SGLang server, and the harness that starts one."""

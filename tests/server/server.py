@@ -1,0 +1,281 @@
+"""Starts a real SGLang server, talks to it and stops it with everything that it started."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+START_SECONDS = 300.0
+STOP_SECONDS = 20.0
+REQUEST_SECONDS = 180.0
+LOG_TAIL_LINES = 60
+# Small enough that the pool is made at once; SGLang would otherwise take most of the memory.
+SERVER_ARGUMENTS = ("--dtype", "float32", "--max-total-tokens", "4096", "--page-size", "16")
+
+Waiting = Callable[[float], None]
+
+
+class ServerFailed(Exception):
+    """The server ended or stayed silent; the message ends with the tail of its log."""
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What every process of a server wrote down: bindings by state, operators by tier."""
+
+    processes: list[str] = field(default_factory=list)
+    bindings: dict[str, set[str]] = field(default_factory=dict)
+    operators: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def tiers(self) -> dict[str, set[str]]:
+        """The tiers that served each operator at least once."""
+        return {
+            name: {tier for tier, count in tiers.items() if count}
+            for name, tiers in self.operators.items()
+        }
+
+
+def read_ledger(folder: Path) -> Ledger:
+    """Add up the `<pid>.json` of every process."""
+    ledger = Ledger()
+    for path in sorted(folder.glob("*.json")):
+        entry = json.loads(path.read_text(encoding="utf-8"))
+        ledger.processes.append(entry["process"])
+        for binding in entry["bindings"]:
+            ledger.bindings.setdefault(binding["id"], set()).add(binding["state"])
+        for name, tiers in entry["operators"].items():
+            total = ledger.operators.setdefault(name, {})
+            for tier, count in tiers.items():
+                total[tier] = total.get(tier, 0) + count
+    return ledger
+
+
+@dataclass(slots=True)
+class Server:
+    """A server that answers."""
+
+    url: str
+    log: Path
+    run_dir: Path
+    process: subprocess.Popen[bytes]
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Send a JSON request and return the JSON answer; an error carries the server's text."""
+        request = urllib.request.Request(
+            self.url + path,
+            data=json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            text = error.read().decode(errors="replace")
+            raise ServerFailed(f"{path}: HTTP {error.code}: {text}\n{tail(self.log)}") from error
+        except OSError as error:
+            raise ServerFailed(f"{path}: {error}\n{tail(self.log)}") from error
+
+    def ledger(self, complete: Callable[[Ledger], bool], seconds: float = 15.0) -> Ledger:
+        """The ledger once it is `complete`, or as it stands after some seconds.
+
+        Processes write it a moment after they have served, not while.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            ledger = read_ledger(self.run_dir)
+            if complete(ledger) or time.monotonic() > deadline:
+                return ledger
+            time.sleep(0.25)
+
+
+def serve_command(
+    model: Path, port: int, options: Sequence[str] = (), arguments: Sequence[str] = ()
+) -> list[str]:
+    """`kunlun-adapt serve --simulator`, as a user types it; `options` are its own."""
+    script = Path(sys.executable).with_name("kunlun-adapt")
+    if not script.exists():
+        raise ServerFailed(f"kunlun-adapt is not installed beside {sys.executable}")
+    command = [str(script), "serve", "--simulator", *options, "--"]
+    return [*command, *_sglang_arguments(model, port), *arguments]
+
+
+def plain_command(model: Path, port: int, arguments: Sequence[str] = ()) -> list[str]:
+    """SGLang's own launcher, without us."""
+    command = [sys.executable, "-m", "sglang.launch_server"]
+    return [*command, *_sglang_arguments(model, port), *arguments]
+
+
+def _sglang_arguments(model: Path, port: int) -> list[str]:
+    address = ["--host", "127.0.0.1", "--port", str(port)]
+    return ["--model-path", str(model), *SERVER_ARGUMENTS, *address]
+
+
+def server_environment(run_dir: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a server: one thread per process, no network, its ledger in `run_dir`.
+
+    What the surrounding shell says about SGLang or about us does not reach the server.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SGLANG_", "KUNLUN_ADAPT_", "PYTHONPATH"))
+    }
+    kept.update(
+        OMP_NUM_THREADS="1",
+        HF_HUB_OFFLINE="1",
+        PYTHONUNBUFFERED="1",
+        KUNLUN_ADAPT_RUN_DIR=str(run_dir),
+    )
+    kept.update(extra or {})
+    return kept
+
+
+@contextmanager
+def running(
+    command: Callable[[int], list[str]],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    waiting: Waiting | None = None,
+    cwd: Path | None = None,
+) -> Iterator[Server]:
+    """Start `command(port)`, wait until it answers, and stop it and all its children at the end.
+
+    `folder` receives the log and the ledger. `waiting` is called with the seconds since the start
+    about once a second. Raises ServerFailed if the process ends first or does not answer in time,
+    or if a process of it outlives the stop.
+    """
+    port = free_port()
+    process, log, run_dir = _start(command(port), folder, environment, cwd)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        _wait_until_healthy(url, process, log, waiting)
+        yield Server(url, log, run_dir, process)
+    finally:
+        _stop(process)
+
+
+def run_until_exit(
+    command: Callable[[int], list[str]],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    seconds: float = START_SECONDS,
+    cwd: Path | None = None,
+) -> tuple[int, str]:
+    """Start a server that is expected to refuse; return its exit code and everything it printed."""
+    port = free_port()
+    process, log, _ = _start(command(port), folder, environment, cwd)
+    deadline = time.monotonic() + seconds
+    try:
+        while process.poll() is None:
+            if _healthy(f"http://127.0.0.1:{port}"):
+                raise ServerFailed(f"the server started, though it should not\n{tail(log)}")
+            if time.monotonic() > deadline:
+                raise ServerFailed(f"no end within {seconds:.0f} s\n{tail(log)}")
+            time.sleep(0.5)
+    finally:
+        _stop(process)
+    return process.returncode, log.read_text(encoding="utf-8", errors="replace")
+
+
+def free_port() -> int:
+    """A port that nobody listens on right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def tail(log: Path) -> str:
+    """The end of a log, for an error message."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_TAIL_LINES:]
+    return "\n".join([f"--- end of {log.name}", *lines])
+
+
+def _start(
+    command: list[str], folder: Path, environment: Mapping[str, str] | None, cwd: Path | None
+) -> tuple[subprocess.Popen[bytes], Path, Path]:
+    run_dir = folder / "run"
+    run_dir.mkdir(parents=True, exist_ok=True)
+    log = folder / "server.log"
+    with log.open("wb") as sink:
+        # A session of its own: what the server starts can be found and ended with it.
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            env=server_environment(run_dir, environment),
+            cwd=cwd or folder,
+            start_new_session=True,
+        )
+    return process, log, run_dir
+
+
+def _wait_until_healthy(
+    url: str, process: subprocess.Popen[bytes], log: Path, waiting: Waiting | None
+) -> None:
+    started = time.monotonic()
+    while not _healthy(url):
+        code = process.poll()
+        if code is not None:
+            raise ServerFailed(f"the server ended with exit code {code}\n{tail(log)}")
+        seconds = time.monotonic() - started
+        if seconds > START_SECONDS:
+            raise ServerFailed(f"no answer within {START_SECONDS:.0f} s\n{tail(log)}")
+        if waiting is not None:
+            waiting(seconds)
+        time.sleep(1.0)
+
+
+def _healthy(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/health", timeout=10) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End the session: ask first, insist later; complain if anything of it is left."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for member in _session(process.pid):
+            try:
+                os.kill(member, number)
+            except ProcessLookupError:
+                continue
+        deadline = time.monotonic() + STOP_SECONDS
+        while time.monotonic() < deadline:
+            process.poll()
+            if not _session(process.pid):
+                process.wait()
+                return
+            time.sleep(0.1)
+    raise ServerFailed(f"processes outlive the server: {_session(process.pid)}")
+
+
+def _session(leader: int) -> list[int]:
+    """The living processes of the session that `leader` started."""
+    members = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            # The name in parentheses may hold anything; the fields follow its last parenthesis.
+            fields = (entry / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        state, session = fields[0], int(fields[3])
+        if session == leader and state not in "ZX":
+            members.append(int(entry.name))
+    return members
