@@ -1,0 +1,1 @@
+"""Operator references in plain PyTorch: the yardstick and the last resort."""

@@ -1,0 +1,1 @@
+"""Implementations that change upstream code from outside; each takes one ``call`` argument."""

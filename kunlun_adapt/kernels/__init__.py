@@ -1,0 +1,1 @@
+"""Adapters that put vendor ops behind an operator's own, release-independent parameters."""

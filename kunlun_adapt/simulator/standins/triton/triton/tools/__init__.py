@@ -1,0 +1,1 @@
+"""kunlun_adapt simulator stand-in for triton.tools."""
