@@ -1,0 +1,1 @@
+"""Attention on the device: vendor kernels, and the backend class that calls them."""

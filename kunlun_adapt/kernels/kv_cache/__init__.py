@@ -1,0 +1,1 @@
+"""Key/value cache on the device: writes, pools and the page allocator."""
