@@ -15,7 +15,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from kunlun_adapt.simulator._paths import StandinReport, standin_paths, standin_report
+from kunlun_adapt.simulator.vendor import (
+    VENDOR_MODULES,
+    InstallReport,
+    VendorPresentError,
+    install,
+)
 
 STANDINS = Path(__file__).resolve().parent / "standins"
 
-__all__ = ["STANDINS", "StandinReport", "standin_paths", "standin_report"]
+__all__ = [
+    "STANDINS",
+    "VENDOR_MODULES",
+    "InstallReport",
+    "StandinReport",
+    "VendorPresentError",
+    "install",
+    "standin_paths",
+    "standin_report",
+]

@@ -1,0 +1,192 @@
+"""Put simulated vendor modules where adapters and probes look for the real ones."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from kunlun_adapt.simulator.contract import (
+    Argument,
+    Contract,
+    contract_files,
+    contracts,
+    registered,
+)
+
+# The vendor modules of the inference stack and the versions that public call sites were read for.
+VENDOR_MODULES: dict[str, str] = {
+    "torch_xmlir": "0",
+    "kunlun_ops": "0.1.58",
+    "xspeedgate_ops": "1.1.0",
+    "xtorch_ops": "0.1.2209",
+}
+_TORCH_OPS = "torch.ops."
+_libraries: list[Any] = []  # torch drops a library's ops when the object goes away
+
+
+class VendorPresentError(RuntimeError):
+    """Raised when a real vendor module is there: the simulator never hides one."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallReport:
+    """What ``install`` put in place."""
+
+    modules: tuple[str, ...]
+    ops: tuple[str, ...]
+
+
+class SimulatedModule(ModuleType):
+    """A stand-in vendor module whose missing attributes name the simulator and the way out."""
+
+    __simulator__ = True
+
+    def __getattr__(self, name: str) -> Any:
+        full = f"{self.__name__}.{name}"
+        raise AttributeError(
+            f"kunlun_adapt simulator: {full} is not simulated. Add its contract to "
+            "kunlun_adapt/simulator/contracts/<family>.yaml and its stand-in to "
+            "kunlun_adapt/simulator/<family>.py, or give the recipe that needs it "
+            "(operator_recipes/, kernels[].needs) a tier without it.",
+            name=name,
+            obj=self,
+        )
+
+
+def install(vendor: Iterable[str] = tuple(VENDOR_MODULES)) -> InstallReport:
+    """Put stand-ins for the named vendor modules into ``sys.modules`` and register the torch ops.
+
+    Needs torch. Safe to call again. Raises VendorPresentError when a real module of one of these
+    names is imported or importable, and ValueError for a name that is no vendor module.
+    """
+    names = tuple(vendor)
+    for name in names:
+        if name not in VENDOR_MODULES:
+            known = ", ".join(VENDOR_MODULES)
+            raise ValueError(f"{name!r} is no vendor module that can be simulated ({known})")
+        _refuse_real(name)
+    for name in names:
+        _module(name)
+    _import_families()
+    installed: list[str] = []
+    by_namespace: dict[str, list[Contract]] = {}
+    for full, function in registered().items():
+        contract = contracts()[full]
+        if contract.namespace.startswith(_TORCH_OPS):
+            by_namespace.setdefault(contract.namespace, []).append(contract)
+        elif contract.namespace.partition(".")[0] in names:
+            setattr(_module(contract.namespace), contract.name, function)
+            installed.append(full)
+    for namespace, members in by_namespace.items():
+        if namespace.removeprefix(_TORCH_OPS) in names:
+            _register_torch_ops(namespace, members)
+            installed.extend(contract.op for contract in members)
+    return InstallReport(names, tuple(sorted(installed)))
+
+
+def _refuse_real(name: str) -> None:
+    present = sys.modules.get(name)
+    if present is not None:
+        if getattr(present, "__simulator__", False):
+            return
+        raise VendorPresentError(
+            f"kunlun_adapt simulator: the real {name} is already imported "
+            f"({getattr(present, '__file__', 'built in')}); use the card profile, "
+            "or start without the simulator"
+        )
+    spec = importlib.util.find_spec(name)
+    if spec is not None:
+        raise VendorPresentError(
+            f"kunlun_adapt simulator: the real {name} is installed ({spec.origin}); "
+            "use the card profile, or start without the simulator"
+        )
+
+
+def _module(name: str) -> ModuleType:
+    """Return the stand-in module ``name``, made with its parents when it is not there."""
+    present = sys.modules.get(name)
+    if present is not None:
+        return present
+    module = SimulatedModule(name, "kunlun_adapt simulator stand-in for the vendor's module.")
+    # A spec without a loader keeps importlib.util.find_spec(name) working for probes.
+    module.__spec__ = ModuleSpec(name, loader=None, origin="kunlun_adapt simulator")
+    module.__path__ = []
+    parent, _, leaf = name.rpartition(".")
+    if parent:
+        setattr(_module(parent), leaf, module)
+    else:
+        module.__version__ = f"{VENDOR_MODULES[name]}+simulator"  # type: ignore[attr-defined]
+    sys.modules[name] = module
+    return module
+
+
+def _import_families() -> None:
+    for path in contract_files():
+        importlib.import_module(f"kunlun_adapt.simulator.{path.stem}")
+
+
+def _register_torch_ops(namespace: str, members: list[Contract]) -> None:
+    import torch
+
+    short = namespace.removeprefix(_TORCH_OPS)
+    fresh = [contract for contract in members if not _torch_op_exists(short, contract.name)]
+    if not fresh:
+        return
+    library = torch.library.Library(short, "FRAGMENT")
+    for contract in fresh:
+        library.define(torch_schema(contract))
+        function = registered()[contract.op]
+        library.impl(contract.name, _by_position(contract, function), "CompositeExplicitAutograd")
+    _libraries.append(library)
+
+
+def _torch_op_exists(namespace: str, name: str) -> bool:
+    import torch
+
+    return hasattr(getattr(torch.ops, namespace), name)
+
+
+def _by_position(contract: Contract, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Hand over by keyword: a contract may name an argument that follows a default."""
+    names = [arg.name for arg in contract.args]
+
+    def op(*args: Any, **kwargs: Any) -> Any:
+        return function(**dict(zip(names, args, strict=False)), **kwargs)
+
+    return op
+
+
+def torch_schema(contract: Contract) -> str:
+    """Return the torch.library schema that the contract amounts to."""
+    written = 0
+    parts = []
+    for arg in contract.args:
+        text, written = _schema_argument(arg, written)
+        parts.append(text)
+    results = ["Tensor"] * contract.returns
+    returns = results[0] if len(results) == 1 else f"({', '.join(results)})"
+    return f"{contract.name}({', '.join(parts)}) -> {returns}"
+
+
+def _schema_argument(arg: Argument, written: int) -> tuple[str, int]:
+    optional = "?" if arg.optional else ""
+    if arg.is_tensor:
+        kind = "Tensor"
+        if arg.role != "in":
+            kind = f"Tensor({chr(ord('a') + written)}!)"
+            written += 1
+    else:
+        kind = {"list": "int[]", None: "int"}.get(arg.type, arg.type or "int")
+    text = f"{kind}{optional} {arg.name}"
+    if arg.default is not Argument.__dataclass_fields__["default"].default:
+        value = f'"{arg.default}"' if isinstance(arg.default, str) else arg.default
+        text += f"={value}"
+    elif arg.optional:
+        text += "=None"
+    return text, written
