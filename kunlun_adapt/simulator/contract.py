@@ -1,9 +1,9 @@
 """Contracts of vendor ops as data, and the decorator that puts a simulated op behind one.
 
 A contract says what the public call sites of a vendor op show: argument names and order, dtypes,
-shapes, contiguity, limits. It lives in ``contracts/<family>.yaml``, one file per operator family; the
-simulated ops of the family live in ``kunlun_adapt/simulator/<family>.py``. ``install()`` imports the
-family module of every file in ``contracts/``, so adding a family takes just these two files::
+shapes, contiguity, limits. It lives in ``contracts/<family>.yaml``, one file per operator family;
+the simulated ops of the family live in ``kunlun_adapt/simulator/<family>.py``. ``install()`` imports
+the family module of every file in ``contracts/``, so a new family takes just these two files::
 
     # contracts/activation.yaml
     family: activation
@@ -27,7 +27,7 @@ family module of every file in ``contracts/``, so adding a family takes just the
 What an argument may say
     ``role``        ``in``, ``out``, ``inout`` (tensors) or ``param`` (anything else)
     ``shape``       a pattern or a list of alternatives; one symbol has one value across the call,
-                    ``*M`` is any run of leading dimensions, ``_`` any size, ``2*d`` and ``E+1`` work
+                    ``*M`` is any run of leading dimensions, ``_`` any size; ``2*d``, ``E+1`` work
     ``symbol``      for an integer param: the shape symbol that it states
     ``dtypes``      a list of torch dtype names, or ``{same: other_arg}``
     ``contiguous``  true: the tensor must be contiguous
@@ -58,7 +58,7 @@ from kunlun_adapt.simulator.shapes import Shape, holds, match_shape, parse_shape
 
 CONTRACTS = Path(__file__).resolve().parent / "contracts"
 Role = Literal["in", "out", "inout", "param"]
-_ABSENT = inspect.Parameter.empty
+ABSENT = inspect.Parameter.empty
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (float, int),
@@ -95,7 +95,7 @@ class Argument:
     optional: bool = False
     type: str | None = None
     values: tuple[Any, ...] | None = None
-    default: Any = _ABSENT
+    default: Any = ABSENT
 
     @property
     def is_tensor(self) -> bool:
@@ -139,7 +139,7 @@ class Contract:
             inspect.Parameter(
                 arg.name,
                 inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                default=None if arg.optional and arg.default is _ABSENT else arg.default,
+                default=None if arg.optional and arg.default is ABSENT else arg.default,
             )
             for arg in self.args
         ]
@@ -147,7 +147,7 @@ class Contract:
         # inspect refuses that order, so what follows a default becomes keyword only.
         seen_default = False
         for index, parameter in enumerate(parameters):
-            if parameter.default is not _ABSENT:
+            if parameter.default is not ABSENT:
                 seen_default = True
             elif seen_default:
                 parameters[index:] = [

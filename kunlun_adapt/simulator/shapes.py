@@ -25,7 +25,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
 
 
 class PatternError(ValueError):
-    """Raised for a pattern or a limit that cannot be read; a fault of the contract, not of a call."""
+    """Raised for a pattern or limit that cannot be read: the contract's fault, not a call's."""
 
 
 @dataclass(frozen=True, slots=True)

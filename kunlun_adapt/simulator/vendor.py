@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from kunlun_adapt.simulator.contract import (
+    ABSENT,
     Argument,
     Contract,
     contract_files,
@@ -184,7 +185,7 @@ def _schema_argument(arg: Argument, written: int) -> tuple[str, int]:
     else:
         kind = {"list": "int[]", None: "int"}.get(arg.type, arg.type or "int")
     text = f"{kind}{optional} {arg.name}"
-    if arg.default is not Argument.__dataclass_fields__["default"].default:
+    if arg.default is not ABSENT:
         value = f'"{arg.default}"' if isinstance(arg.default, str) else arg.default
         text += f"={value}"
     elif arg.optional:
