@@ -247,21 +247,30 @@ def _healthy(url: str) -> bool:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the session: ask first, insist later; complain if anything of it is left."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for member in _session(process.pid):
-            try:
-                os.kill(member, number)
-            except ProcessLookupError:
-                continue
-        deadline = time.monotonic() + STOP_SECONDS
-        while time.monotonic() < deadline:
-            process.poll()
-            if not _session(process.pid):
-                process.wait()
-                return
-            time.sleep(0.1)
-    raise ServerFailed(f"processes outlive the server: {_session(process.pid)}")
+    """Ask the first process to end, as a service manager would; nothing may outlive it."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+    left = _wait_until_gone(process)
+    if not left:
+        return
+    for member in left:
+        try:
+            os.kill(member, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    _wait_until_gone(process)
+    raise ServerFailed(f"processes outlived the server and were killed: {left}")
+
+
+def _wait_until_gone(process: subprocess.Popen[bytes]) -> list[int]:
+    """Wait for the session to empty; return who is still there after `STOP_SECONDS`."""
+    deadline = time.monotonic() + STOP_SECONDS
+    while True:
+        process.poll()
+        left = _session(process.pid)
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.1)
 
 
 def _session(leader: int) -> list[int]:
