@@ -224,6 +224,7 @@ class Symbol:
     bases: tuple[str, ...] = ()
     fingerprint: str = ""
     value: str | None = None
+    is_async: bool = False
 
     @property
     def name(self) -> str:
@@ -249,6 +250,7 @@ class Symbol:
                 "bases": list(self.bases),
                 "fingerprint": self.fingerprint,
                 "value": self.value,
+                "is_async": self.is_async or None,
             }
         )
 
@@ -272,6 +274,7 @@ class Symbol:
             bases=_texts(data, "bases"),
             fingerprint=_text(data, "fingerprint", ""),
             value=_optional(data, "value"),
+            is_async=data.get("is_async") is True,
         )
 
 

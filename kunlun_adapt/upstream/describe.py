@@ -1,0 +1,255 @@
+"""Turn a found definition into a symbol: its kind, signature, decorators and body hash."""
+
+from __future__ import annotations
+
+import ast
+
+from kunlun_adapt.upstream import syntax
+from kunlun_adapt.upstream.lookup import CLASS_FACTORIES, Found, Lookup, class_body, own_scopes
+from kunlun_adapt.upstream.module import Binding
+from kunlun_adapt.upstream.symbols import (
+    Parameter,
+    ParameterKind,
+    Signature,
+    Symbol,
+    SymbolKind,
+    Variant,
+)
+
+#: Longer values (tables of kernels, prompts) are told apart by their fingerprint alone.
+MAX_VALUE_CHARACTERS = 400
+
+_CACHES = frozenset({"lru_cache", "cache", "cache_once"})
+_PROPERTIES = frozenset({"property", "cached_property", "abstractproperty"})
+_CUSTOM_OPS = frozenset({"register_custom_op", "custom_op"})
+_JITS = frozenset({"triton.jit", "gluon.jit", "triton.experimental.gluon.jit"})
+
+
+def describe(lookup: Lookup, found: Found, path: str) -> Symbol:
+    """The symbol of a definition, as `path` asked for it."""
+    kind = _kind(found)
+    binding = found.binding
+    node = _node(found)
+    decorators = _decorators(node)
+    if found.wrapper is not None:
+        decorators = (found.wrapper, *decorators)
+    via = found.via[:-1] if found.external else found.via
+    body = class_body(found)
+    return Symbol(
+        path=path,
+        resolved=found.dotted,
+        kind="lazy" if found.lazy else kind,
+        location=found.location,
+        module=found.module if not found.external else found.module.rpartition(".")[0],
+        qualname=found.qualname if not found.external else found.module.rpartition(".")[2],
+        signature=_signature(lookup, found, node),
+        decorators=decorators,
+        guard=found.guard,
+        variants=tuple(
+            Variant(
+                location=other.location,
+                guard=other.guard,
+                signature=_signature(lookup, other, _node(other)),
+                kind=_kind(other),
+                resolved=other.dotted,
+                fingerprint=_fingerprint(_node(other)),
+            )
+            for other in found.others
+        ),
+        via=via,
+        inherited_from=found.inherited_from,
+        bases=_bases(lookup, body) if body is not None else (),
+        fingerprint=_fingerprint(node),
+        value=_value(node) if binding is not None and not found.lazy else None,
+        is_async=isinstance(node, ast.AsyncFunctionDef),
+    )
+
+
+def _node(found: Found) -> ast.stmt | None:
+    if found.table is None or found.binding is None:
+        return None
+    if found.lazy and found.binding.kind == "assignment" and not found.via:
+        return None
+    return found.table.node(found.binding)
+
+
+def _fingerprint(node: ast.stmt | None) -> str:
+    return "" if node is None else syntax.fingerprint(node)
+
+
+def _decorators(node: ast.stmt | None) -> tuple[str, ...]:
+    if not isinstance(node, syntax.DefinitionNode):
+        return ()
+    return tuple(ast.unparse(item) for item in node.decorator_list)
+
+
+def _kind(found: Found) -> SymbolKind:
+    if found.external:
+        return "external"
+    binding = found.binding
+    if binding is None:
+        return "module"
+    if binding.kind == "class":
+        return "class"
+    if binding.kind == "function":
+        return _function_kind(found, binding)
+    called = binding.call or ""
+    if called.rpartition(".")[2] in CLASS_FACTORIES:
+        return "class"
+    if called in _JITS:
+        return "triton_kernel"
+    return "attribute" if found.owners else "constant"
+
+
+def _function_kind(found: Found, binding: Binding) -> SymbolKind:
+    names = [found.wrapper, *binding.decorators] if found.wrapper else list(binding.decorators)
+    last = [name.rpartition(".")[2] for name in names]
+    if found.owners:
+        if any(name in _PROPERTIES for name in last):
+            return "property"
+        if "classmethod" in last or binding.name in ("__init_subclass__", "__class_getitem__"):
+            return "classmethod"
+        if "staticmethod" in last or binding.name == "__new__":
+            return "staticmethod"
+        return "method"
+    if any(_is_jit(found, name) for name in names):
+        return "triton_kernel"
+    if any(name in _CUSTOM_OPS for name in last):
+        return "custom_op"
+    if any(name in _CACHES for name in last):
+        return "cached_function"
+    is_async = isinstance(_node(found), ast.AsyncFunctionDef)
+    return "async_function" if is_async else "function"
+
+
+def _is_jit(found: Found, name: str) -> bool:
+    if name in _JITS:
+        return True
+    if found.table is None or "." in name:
+        return False
+    # `from triton import jit`, perhaps under another name.
+    return any(
+        item.kind == "import"
+        and item.attribute == "jit"
+        and item.source.partition(".")[0] == "triton"
+        for item in found.table.scope.bindings.get(name, [])
+    )
+
+
+def _signature(lookup: Lookup, found: Found, node: ast.stmt | None) -> Signature | None:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return Signature.from_ast(node.args)
+    return _constructor(lookup, found) if found.is_class else None
+
+
+def _constructor(lookup: Lookup, found: Found) -> Signature | None:
+    """How a class is called, None where the text does not tell."""
+    classes, foreign = lookup.mro(found)
+    for klass in classes:
+        assert klass.binding is not None and klass.table is not None
+        for name in ("__init__", "__new__"):
+            for scope in own_scopes(klass):
+                for binding in reversed(scope.bindings.get(name, [])):
+                    if binding.kind == "function" and not binding.overload:
+                        init = klass.table.node(binding)
+                        assert isinstance(init, ast.FunctionDef | ast.AsyncFunctionDef)
+                        return Signature.from_ast(init.args).without_first()
+        if _is_dataclass(klass):
+            return _dataclass_signature(klass, classes)
+        if "NamedTuple" in {base.rpartition(".")[2] for base in klass.binding.bases}:
+            return Signature(tuple(_own_fields(klass, False).values()))
+    known = {"ABC", "abc.ABC", "Protocol", "typing.Protocol"}
+    return Signature() if classes and not set(foreign) - known else None
+
+
+def _is_dataclass(klass: Found) -> bool:
+    assert klass.binding is not None
+    return any(name.rpartition(".")[2] == "dataclass" for name in klass.binding.decorators)
+
+
+def _dataclass_signature(klass: Found, classes: tuple[Found, ...]) -> Signature:
+    fields: dict[str, Parameter] = {}
+    for base in reversed(classes):
+        if not _is_dataclass(base) or not _is_in_mro_of(klass, base, classes):
+            continue
+        for name, parameter in _own_fields(base, _keyword(_class_node(base), "kw_only")).items():
+            # A field that a subclass states again keeps its place.
+            fields[name] = parameter
+    fields = {name: item for name, item in fields.items() if item.default != _NOT_IN_INIT}
+    ordered = [item for item in fields.values() if item.kind == "positional"]
+    ordered += [item for item in fields.values() if item.kind == "keyword_only"]
+    return Signature(tuple(ordered))
+
+
+def _is_in_mro_of(klass: Found, base: Found, classes: tuple[Found, ...]) -> bool:
+    return classes.index(base) >= classes.index(klass)
+
+
+_NOT_IN_INIT = "<not in __init__>"
+
+
+def _class_node(klass: Found) -> ast.ClassDef:
+    node = _node(klass)
+    assert isinstance(node, ast.ClassDef)
+    return node
+
+
+def _keyword(node: ast.ClassDef, name: str) -> bool:
+    """Whether the dataclass decorator sets a flag."""
+    for item in node.decorator_list:
+        if isinstance(item, ast.Call):
+            for keyword in item.keywords:
+                if keyword.arg == name and isinstance(keyword.value, ast.Constant):
+                    return bool(keyword.value.value)
+    return False
+
+
+def _own_fields(klass: Found, keyword_only: bool) -> dict[str, Parameter]:
+    """The fields that a class body annotates, in order."""
+    found: dict[str, Parameter] = {}
+    for node in _class_node(klass).body:
+        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
+            continue
+        annotation = ast.unparse(node.annotation)
+        if annotation.rpartition(".")[2].startswith("KW_ONLY"):
+            keyword_only = True
+            continue
+        if "ClassVar" in annotation:
+            continue
+        name, only, default = node.target.id, keyword_only, None
+        if node.value is not None:
+            default = ast.unparse(node.value)
+        if isinstance(node.value, ast.Call) and syntax.decorator_name(node.value).endswith("field"):
+            options = {item.arg: item.value for item in node.value.keywords if item.arg}
+            default = None
+            for key in ("default", "default_factory"):
+                if key in options:
+                    text = ast.unparse(options[key])
+                    default = text if key == "default" else f"{text}()"
+            only = only if "kw_only" not in options else _true(options["kw_only"])
+            if "init" in options and not _true(options["init"]):
+                found[name] = Parameter(name, "positional", True, _NOT_IN_INIT)
+                continue
+        kind: ParameterKind = "keyword_only" if only else "positional"
+        found[name] = Parameter(name, kind, default is not None, default)
+    return found
+
+
+def _true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and bool(node.value)
+
+
+def _bases(lookup: Lookup, klass: Found) -> tuple[str, ...]:
+    assert klass.binding is not None and klass.table is not None
+    found: list[str] = []
+    for text in klass.binding.bases:
+        base = lookup.dotted_name(klass.table, klass.owners, text)
+        found.append(base.dotted if isinstance(base, Found) else text)
+    return tuple(found)
+
+
+def _value(node: ast.stmt | None) -> str | None:
+    if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+        return None
+    text = ast.unparse(node.value)
+    return text if len(text) <= MAX_VALUE_CHARACTERS else None

@@ -1,0 +1,459 @@
+"""Follow a name to the statement that defines it, over as many modules as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kunlun_adapt.upstream import syntax
+from kunlun_adapt.upstream.module import Binding, ModuleTable, Scope, read_module
+from kunlun_adapt.upstream.release import Release
+from kunlun_adapt.upstream.symbols import Location, MissingReason
+
+ROOT = "sglang"
+
+#: What makes a class by a call; the names are the last part of the called one.
+CLASS_FACTORIES = frozenset(
+    {"defstruct", "namedtuple", "NamedTuple", "TypedDict", "make_dataclass", "NewType", "type"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A definition: a module (no binding), a statement, or a name from another distribution.
+
+    `owners` are the classes around the statement, outermost first; `via` are the imports and
+    aliases that led here; `others` are further definitions that hold under other guards.
+    """
+
+    module: str
+    table: ModuleTable | None = None
+    binding: Binding | None = None
+    owners: tuple[Binding, ...] = ()
+    via: tuple[Location, ...] = ()
+    guard: str | None = None
+    others: tuple[Found, ...] = ()
+    external: bool = False
+    lazy: bool = False
+    wrapper: str | None = None
+    inherited_from: str | None = None
+
+    @property
+    def qualname(self) -> str:
+        """The name inside the module, empty for a module."""
+        if self.binding is None:
+            return ""
+        return ".".join([*(owner.name for owner in self.owners), self.binding.name])
+
+    @property
+    def dotted(self) -> str:
+        """The full dotted path of the definition."""
+        return f"{self.module}.{self.qualname}" if self.binding else self.module
+
+    @property
+    def location(self) -> Location:
+        """Where the definition stands; for a name from elsewhere, where it is imported."""
+        if self.external and self.via:
+            return self.via[-1]
+        if self.table is None:
+            return Location(self.module.replace(".", "/"), 1)
+        return Location(self.table.file, self.binding.line if self.binding else 1)
+
+    @property
+    def is_class(self) -> bool:
+        """Whether the definition is a class with a body to look into."""
+        return self.binding is not None and self.binding.kind == "class"
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Why a name cannot be followed, and the line that is to blame."""
+
+    reason: MissingReason
+    at: Location | None = None
+    detail: str = ""
+
+
+Seen = frozenset[tuple[str, str]]
+_NOTHING_SEEN: Seen = frozenset()
+
+
+class Lookup:
+    """Name look-up in one release; tables are built on demand and kept."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self._tables: dict[str, ModuleTable | Lost | None] = {}
+        self._names: dict[tuple[str, str], Found | Lost] = {}
+        self._mros: dict[str, tuple[tuple[Found, ...], tuple[str, ...]]] = {}
+
+    def table(self, module: str) -> ModuleTable | Lost | None:
+        """A module's table, None for a namespace or no module, Lost where it cannot be parsed."""
+        if module not in self._tables:
+            self._tables[module] = self._read(module)
+        return self._tables[module]
+
+    def _read(self, module: str) -> ModuleTable | Lost | None:
+        file = self.release.module_file(module)
+        source = None if file is None else self.release.read(file)
+        if file is None or source is None:
+            return None
+        try:
+            return read_module(module, file, source)
+        except SyntaxError as error:
+            return Lost("unparsable", Location(file, error.lineno or 1), error.msg or "bad syntax")
+        except (ValueError, RecursionError, MemoryError) as error:
+            return Lost("unparsable", Location(file, 1), str(error) or type(error).__name__)
+
+    def is_module(self, module: str) -> bool:
+        """Whether a module, package or namespace folder has this dotted name."""
+        if module in self._tables and self._tables[module] is not None:
+            return True
+        return self.release.module_file(module) is not None or self.release.is_dir(
+            module.replace(".", "/")
+        )
+
+    def module(self, name: str, via: tuple[Location, ...] = ()) -> Found | Lost:
+        """The module of this name itself."""
+        if not self.is_module(name):
+            return Lost("module_missing", None, f"SGLang {self.release.version} has no {name}")
+        table = self.table(name)
+        return table if isinstance(table, Lost) else Found(name, table, via=via)
+
+    def name(self, module: str, name: str, seen: Seen = _NOTHING_SEEN) -> Found | Lost:
+        """What `module.name` is: a binding, a wildcard's, a `__getattr__`'s, or a submodule."""
+        key = (module, name)
+        if key in seen:
+            return Lost("dangling_reexport", None, f"{module}.{name} is imported from itself")
+        if key in self._names:
+            return self._names[key]
+        result = self._name(module, name, seen | {key})
+        # A result below a cycle depends on where the walk began, so only whole walks are kept.
+        if not seen:
+            self._names[key] = result
+        return result
+
+    def _name(self, module: str, name: str, seen: Seen) -> Found | Lost:
+        table = self.table(module)
+        if isinstance(table, Lost):
+            return table
+        submodule = f"{module}.{name}"
+        if table is None:
+            if self.is_module(submodule):
+                return self.module(submodule)
+            return Lost("symbol_missing", None, f"{module} has no {name}")
+        bound = table.scope.bindings.get(name, [])
+        result = self._choose(table, (), bound, seen)
+        if isinstance(result, Found):
+            return result
+        served = self._wildcard(table, name, seen) or self._served(table, name, seen)
+        if served is not None and (result is None or isinstance(served, Found)):
+            return served
+        if self.is_module(submodule) and table.is_package:
+            return self.module(submodule)
+        if result is not None:
+            return result
+        return Lost("symbol_missing", None, f"{module} does not define or import {name}")
+
+    def _choose(
+        self, table: ModuleTable, owners: tuple[Binding, ...], bound: list[Binding], seen: Seen
+    ) -> Found | Lost | None:
+        """The definition among several bindings of one name, the others as its variants."""
+        results = [self._follow(table, owners, item, bound, seen) for item in candidates(bound)]
+        found = _distinct(item for item in results if isinstance(item, Found))
+        if found:
+            # A definition in the release says more than a name from elsewhere, and both say
+            # more than the None that stands in for them.
+            found.sort(key=lambda item: (_is_placeholder(item), item.external))
+            others = [part for item in found[1:] for part in (item, *item.others)]
+            others = _distinct([*found[0].others, *others])
+            return replace(found[0], others=tuple(replace(item, others=()) for item in others))
+        lost = [item for item in results if isinstance(item, Lost)]
+        if lost:
+            return lost[0]
+        for item in bound:
+            if item.type_checking:
+                at = Location(table.file, item.line)
+                return Lost(
+                    "type_checking_only", at, f"{item.name} is bound only under TYPE_CHECKING"
+                )
+        return None
+
+    def _follow(
+        self,
+        table: ModuleTable,
+        owners: tuple[Binding, ...],
+        binding: Binding,
+        bound: list[Binding],
+        seen: Seen,
+    ) -> Found | Lost:
+        here = Location(table.file, binding.line)
+        if binding.kind == "import":
+            return self._import(binding, here, seen)
+        itself = Found(table.name, table, binding, owners, guard=binding.guard)
+        if binding.alias is not None and not binding.placeholder:
+            target = self.dotted_name(table, owners, binding.alias, seen)
+            if isinstance(target, Found) and not target.external and _is_definition(target):
+                return _through(target, here, binding.guard)
+        called = (binding.call or "").rpartition(".")[2]
+        if called == "LazyImport" and len(binding.call_strings) == 2:
+            source, attribute = binding.call_strings
+            target = self.name(source, attribute, seen)
+            if isinstance(target, Lost):
+                return Lost("dangling_reexport", here, f"{source} has no {attribute}")
+            return replace(_through(target, here, binding.guard), lazy=True)
+        if binding.name in binding.call_names:
+            # `f = compile(f)`: still the definition above, in a wrapper.
+            for earlier in reversed(bound[: bound.index(binding)]):
+                if earlier.kind in ("function", "class") and not earlier.type_checking:
+                    inner = Found(table.name, table, earlier, owners, guard=earlier.guard)
+                    return replace(_through(inner, here, binding.guard), wrapper=binding.call)
+        return itself
+
+    def _import(self, binding: Binding, here: Location, seen: Seen) -> Found | Lost:
+        source, attribute = binding.source, binding.attribute
+        if not source:
+            return Lost("dangling_reexport", here, "the relative import leaves the package")
+        if source.partition(".")[0] != ROOT:
+            path = source if attribute is None else f"{source}.{attribute}"
+            return Found(path, via=(here,), guard=binding.guard, external=True)
+        if not self.is_module(source):
+            return Lost(
+                "dangling_reexport", here, f"{source}, from which it is imported, does not exist"
+            )
+        target = self.module(source) if attribute is None else self.name(source, attribute, seen)
+        if isinstance(target, Lost) and attribute and self.is_module(f"{source}.{attribute}"):
+            target = self.module(f"{source}.{attribute}")
+        if isinstance(target, Found):
+            return _through(target, here, binding.guard)
+        if target.reason in ("dangling_reexport", "unparsable") and target.at is not None:
+            return target
+        return Lost("dangling_reexport", here, f"imported from {source}, which has no {attribute}")
+
+    def _wildcard(self, table: ModuleTable, name: str, seen: Seen) -> Found | Lost | None:
+        for wildcard in reversed(table.scope.wildcards):
+            here = Location(table.file, wildcard.line)
+            if wildcard.source.partition(".")[0] != ROOT:
+                continue
+            source = self.table(wildcard.source)
+            if not isinstance(source, ModuleTable):
+                continue
+            if source.exported is not None:
+                if name not in source.exported:
+                    continue
+            elif name.startswith("_"):
+                continue
+            elif name not in source.scope.bindings and not source.scope.wildcards:
+                # Without `__all__` neither submodules nor `__getattr__` names are handed on.
+                continue
+            target = self.name(wildcard.source, name, seen)
+            if isinstance(target, Found):
+                return _through(target, here, wildcard.guard)
+            if target.reason == "dangling_reexport" and target.at is not None:
+                return target
+        return None
+
+    def _served(self, table: ModuleTable, name: str, seen: Seen) -> Found | Lost | None:
+        if table.lazy is None or name not in table.lazy.names:
+            return None
+        entry = table.lazy.names[name]
+        here = Location(table.file, entry.line)
+        for stated in entry.modules:
+            for source in (f"{table.name}.{stated.lstrip('.')}", stated):
+                if source.partition(".")[0] == ROOT and self.is_module(source):
+                    target = self.name(source, entry.attribute or name, seen)
+                    if isinstance(target, Found):
+                        return _through(target, here, None)
+                    return Lost(
+                        "dangling_reexport", here, f"{source} has no {entry.attribute or name}"
+                    )
+        if entry.modules:
+            return Lost("dangling_reexport", here, f"{entry.modules[0]} does not exist")
+        binding = Binding(name, "assignment", entry.line, entry.line, entry.line)
+        return Found(table.name, table, binding, lazy=True)
+
+    def dotted_name(
+        self,
+        table: ModuleTable,
+        owners: tuple[Binding, ...],
+        text: str,
+        seen: Seen = _NOTHING_SEEN,
+    ) -> Found | Lost:
+        """What a dotted name means inside a module or class body."""
+        first, *rest = text.split(".")
+        scope = owners[-1].scope if owners else None
+        if scope is not None and first in scope.bindings:
+            key = (f"{table.name}:{owners[-1].name}", first)
+            if key in seen:
+                return Lost("symbol_missing", None, f"{first} is defined by itself")
+            chosen = self._choose(table, owners, scope.bindings[first], seen | {key})
+            found: Found | Lost = chosen or Lost("symbol_missing", None, f"no {first}")
+        else:
+            found = self.name(table.name, first, seen)
+        for part in rest:
+            if isinstance(found, Lost):
+                return found
+            found = self.member(found, part, seen)
+        return found
+
+    def member(self, owner: Found, name: str, seen: Seen = _NOTHING_SEEN) -> Found | Lost:
+        """What `owner.name` is, for a module or a class."""
+        if owner.external:
+            return replace(owner, module=f"{owner.module}.{name}")
+        if owner.binding is None:
+            found = self.name(owner.module, name, seen)
+            return replace(found, via=owner.via + found.via) if isinstance(found, Found) else found
+        classes, foreign = self.mro(owner)
+        for klass in classes:
+            result = self._own_member(klass, name, seen)
+            if result is None:
+                continue
+            if isinstance(result, Found) and klass is not classes[0]:
+                result = replace(result, inherited_from=klass.dotted)
+            if isinstance(result, Found):
+                result = replace(result, via=owner.via + result.via)
+            return result
+        if not classes:
+            detail = f"{owner.dotted} is not a class whose members the text shows"
+        elif foreign:
+            detail = (
+                f"{owner.dotted} does not define it; it may inherit it from "
+                f"{', '.join(foreign)}, which the release does not contain"
+            )
+        else:
+            detail = f"neither {owner.dotted} nor a base of it defines {name}"
+        return Lost("symbol_missing", owner.location, detail)
+
+    def _own_member(self, klass: Found, name: str, seen: Seen) -> Found | Lost | None:
+        assert klass.table is not None and klass.binding is not None
+        for scope in own_scopes(klass):
+            if name in scope.bindings:
+                owners = (*klass.owners, klass.binding)
+                result = self._choose(klass.table, owners, scope.bindings[name], seen)
+                if result is not None:
+                    return result
+        return None
+
+    def mro(self, owner: Found) -> tuple[tuple[Found, ...], tuple[str, ...]]:
+        """A class's bases in Python's order, itself first, and the bases from elsewhere."""
+        key = owner.dotted
+        if key not in self._mros:
+            # Stands while the bases are walked, so that a cycle of bases ends.
+            self._mros[key] = ((), ())
+            self._mros[key] = self._linearize(owner)
+        return self._mros[key]
+
+    def _linearize(self, owner: Found) -> tuple[tuple[Found, ...], tuple[str, ...]]:
+        klass = class_body(owner)
+        if klass is None or klass.binding is None or klass.table is None:
+            return (), ()
+        orders: list[list[Found]] = []
+        parents: list[Found] = []
+        foreign: list[str] = []
+        for text in klass.binding.bases:
+            base = self.dotted_name(klass.table, klass.owners, text)
+            body = class_body(base) if isinstance(base, Found) else None
+            if body is None:
+                foreign.append(base.module if isinstance(base, Found) and base.external else text)
+                continue
+            order, outside = self.mro(body)
+            orders.append(list(order))
+            parents.append(body)
+            foreign += [item for item in outside if item not in foreign]
+        merged = _merge([*orders, parents])
+        return (klass, *merged), tuple(
+            item for item in foreign if item not in ("object", "Generic", "typing.Generic")
+        )
+
+
+def candidates(bound: list[Binding]) -> list[Binding]:
+    """The bindings that may hold when code runs, the likeliest first.
+
+    Whatever stands before the last unguarded binding is overwritten. Overloads and the setters
+    of a property are not definitions of their own.
+    """
+    live = [item for item in bound if not item.type_checking]
+    live = [item for item in live if not item.overload] or live
+    live = [
+        item
+        for item in live
+        if not any(f"{item.name}.{part}" in item.decorators for part in ("setter", "deleter"))
+    ]
+    valued = [index for index, item in enumerate(live) if item.kind != "annotation"]
+    if not valued:
+        return live[-1:]
+    unguarded = [index for index in valued if live[index].guard is None]
+    kept = [live[index] for index in valued if not unguarded or index >= unguarded[-1]]
+    return sorted(kept, key=lambda item: item.placeholder)
+
+
+def class_body(found: Found) -> Found | None:
+    """The class statement behind a definition, seen through a rebinding such as `defstruct`."""
+    if found.is_class:
+        return found
+    binding, table = found.binding, found.table
+    if binding is None or table is None or found.owners:
+        return None
+    if (binding.call or "").rpartition(".")[2] not in CLASS_FACTORIES:
+        return None
+    for earlier in reversed(table.scope.bindings.get(binding.name, [])):
+        if earlier.kind == "class" and not earlier.type_checking:
+            return replace(found, binding=earlier)
+    return None
+
+
+def own_scopes(klass: Found) -> list[Scope]:
+    """Where a class's own members are bound: given to it later, then in its body."""
+    assert klass.table is not None and klass.binding is not None
+    scopes = [klass.table.attached.get(klass.qualname), klass.binding.scope]
+    return [scope for scope in scopes if scope is not None]
+
+
+def _is_definition(found: Found) -> bool:
+    if found.binding is None or found.lazy:
+        return True
+    called = (found.binding.call or "").rpartition(".")[2]
+    return found.binding.kind in ("function", "class") or called in CLASS_FACTORIES
+
+
+def _is_placeholder(found: Found) -> bool:
+    return found.binding is not None and found.binding.placeholder
+
+
+def _through(found: Found, here: Location, guard: str | None) -> Found:
+    return replace(
+        found, via=(here, *found.via), guard=syntax.joined(guard, found.guard), lazy=found.lazy
+    )
+
+
+def _distinct(items: Iterable[Found]) -> list[Found]:
+    kept: dict[tuple[str, Location], Found] = {}
+    for item in items:
+        kept.setdefault((item.dotted, item.location), item)
+    return list(kept.values())
+
+
+def _merge(orders: list[list[Found]]) -> list[Found]:
+    """C3 linearization; where Python would refuse the bases, their order of appearance."""
+    orders = [list(order) for order in orders if order]
+    merged: list[Found] = []
+    while orders:
+        head = next(
+            (
+                order[0]
+                for order in orders
+                if not any(_is_in(order[0], other[1:]) for other in orders)
+            ),
+            orders[0][0],
+        )
+        merged.append(head)
+        orders = [
+            rest
+            for order in orders
+            if (rest := [item for item in order if item.dotted != head.dotted])
+        ]
+    return merged
+
+
+def _is_in(found: Found, order: list[Found]) -> bool:
+    return any(item.dotted == found.dotted for item in order)

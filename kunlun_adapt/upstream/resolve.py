@@ -1,0 +1,136 @@
+"""Resolve dotted paths in a release: the public face of name look-up."""
+
+from __future__ import annotations
+
+from kunlun_adapt.upstream.describe import describe
+from kunlun_adapt.upstream.lookup import ROOT, Found, Lookup, Lost, own_scopes
+from kunlun_adapt.upstream.module import ModuleTable
+from kunlun_adapt.upstream.release import Release
+from kunlun_adapt.upstream.suggest import Places
+from kunlun_adapt.upstream.suggest import suggest as _suggest
+from kunlun_adapt.upstream.symbols import Missing, Symbol
+
+
+class Resolver:
+    """Answers what a dotted path is in one release, reading only the modules on the way."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self._lookup = Lookup(release)
+        self._places = Places(release)
+        self._answers: dict[str, Symbol | Missing] = {}
+
+    @property
+    def version(self) -> str:
+        """The release's version."""
+        return self.release.version
+
+    def resolve(self, path: str) -> Symbol | Missing:
+        """Follow a dotted path to its definition, or say why there is none.
+
+        A miss carries no suggestions; `suggest` adds them, which reads the whole release once.
+        """
+        if path not in self._answers:
+            found = self._find(path)
+            self._answers[path] = (
+                found if isinstance(found, Missing) else describe(self._lookup, found, path)
+            )
+        return self._answers[path]
+
+    def suggest(self, missing: Missing, fingerprint: str | None = None) -> Missing:
+        """The same miss with the places where the symbol may be now, best first.
+
+        `fingerprint` is the symbol's body hash in a release where it still resolved.
+        """
+        return _suggest(self._lookup, self._places, missing, fingerprint)
+
+    def table(self, module: str) -> ModuleTable | None:
+        """The table of a module; None where there is none or it cannot be parsed."""
+        table = self._lookup.table(module)
+        return table if isinstance(table, ModuleTable) else None
+
+    def members(self, class_path: str) -> dict[str, Symbol]:
+        """A class's methods and attributes by name, own and inherited; empty for no class."""
+        owner = self._find(class_path)
+        if isinstance(owner, Missing):
+            return {}
+        found: dict[str, Symbol] = {}
+        for klass in self._lookup.mro(owner)[0]:
+            for scope in own_scopes(klass):
+                for name in scope.bindings:
+                    if name not in found:
+                        symbol = self.resolve(f"{class_path}.{name}")
+                        if isinstance(symbol, Symbol):
+                            found[name] = symbol
+        return found
+
+    def class_mro(self, class_path: str) -> tuple[str, ...]:
+        """The dotted paths of a class and its bases in the release, in Python's order."""
+        owner = self._find(class_path)
+        if isinstance(owner, Missing):
+            return ()
+        return tuple(klass.dotted for klass in self._lookup.mro(owner)[0])
+
+    def _find(self, path: str) -> Found | Missing:
+        parts = path.split(".")
+        if not all(part.isidentifier() for part in parts):
+            return Missing(path, "symbol_missing", detail=f"{path!r} is not a dotted name")
+        if parts[0] != ROOT:
+            return Missing(path, "module_missing", detail=f"{parts[0]} is not part of SGLang")
+        depth = 1
+        while depth < len(parts) and self._lookup.is_module(".".join(parts[: depth + 1])):
+            depth += 1
+        # A package may bind a name that one of its modules has too; the binding hides the
+        # module as an attribute, while the path of an import still leads to the module.
+        starts = (depth - 1, depth) if depth == len(parts) else (depth, depth - 1)
+        first: Missing | None = None
+        for start in starts:
+            if start < 1:
+                continue
+            result = self._walk(path, parts, start)
+            if isinstance(result, Found):
+                return result
+            if first is None or start == depth:
+                first = result
+        assert first is not None
+        return first
+
+    def _walk(self, path: str, parts: list[str], start: int) -> Found | Missing:
+        found = self._lookup.module(".".join(parts[:start]))
+        for index in range(start, len(parts)):
+            if isinstance(found, Lost):
+                return self._missing(path, parts, index - 1, found)
+            found = self._lookup.member(found, parts[index])
+        if isinstance(found, Lost):
+            return self._missing(path, parts, len(parts) - 1, found)
+        return found
+
+    def _missing(self, path: str, parts: list[str], index: int, lost: Lost) -> Missing:
+        """The miss of `parts[index]`."""
+        deepest = ".".join(parts[:index])
+        wanted = ".".join(parts[: index + 1])
+        reason, at, detail = lost.reason, lost.at, lost.detail
+        if reason == "symbol_missing" and self._lookup.is_module(deepest):
+            if self._is_compiled(wanted):
+                reason, detail = "unparsable", f"{wanted} is a compiled extension module"
+            elif self._is_module_name(deepest, parts, index):
+                reason = "module_missing"
+                detail = f"SGLang {self.version} has no module {wanted}"
+        return Missing(path, reason, at, detail, deepest)
+
+    def _is_module_name(self, deepest: str, parts: list[str], index: int) -> bool:
+        """Whether a missing part was meant as a module: its place or its spelling says so."""
+        table = self._lookup.table(deepest)
+        if table is None:
+            return True
+        below_package = isinstance(table, ModuleTable) and table.is_package
+        return below_package and index < len(parts) - 1 and parts[index].islower()
+
+    def _is_compiled(self, module: str) -> bool:
+        folder, _, stem = module.replace(".", "/").rpartition("/")
+        if not self.release.is_dir(folder):
+            return False
+        return any(
+            file.startswith(f"{folder}/{stem}.") and file.endswith((".so", ".pyd"))
+            for file in self.release.files()
+        )

@@ -1,0 +1,181 @@
+"""Small questions about syntax trees: guards, names, the normalised body hash.
+
+Trees are read and dropped. What a table keeps of a definition is its span of source lines, from
+which the tree is made again for the few definitions that somebody asks about: the trees of 250
+modules would take ten times the memory of their text.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+DefinitionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Switch the cyclic collector off: building trees is twice as fast without its scans."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def parse_module(source: bytes, file: str) -> ast.Module:
+    """Parse a file's bytes; raises SyntaxError or ValueError where Python would not take them."""
+    with collector_paused():
+        return ast.parse(source, filename=file)
+
+
+def parse_span(text: str) -> ast.stmt:
+    """Parse the source lines of one statement, whatever its indentation.
+
+    The lines are put under an `if`, not dedented: dedenting would alter multi-line strings.
+    """
+    if text[:1] in (" ", "\t"):
+        block = ast.parse("if 1:\n" + text).body[0]
+        assert isinstance(block, ast.If)
+        return block.body[0]
+    return ast.parse(text).body[0]
+
+
+def first_line(node: ast.stmt) -> int:
+    """The line on which a statement starts, decorators included."""
+    if isinstance(node, DefinitionNode) and node.decorator_list:
+        return min(node.lineno, node.decorator_list[0].lineno)
+    return node.lineno
+
+
+def dotted(node: ast.expr) -> str | None:
+    """The dotted name that an expression spells (`a.b.c`), or None where it is not one."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def base_name(node: ast.expr) -> str | None:
+    """The dotted name of a base class, seen through `Base[T]`; None for any other expression."""
+    return dotted(node.value) if isinstance(node, ast.Subscript) else dotted(node)
+
+
+def decorator_name(node: ast.expr) -> str:
+    """The dotted name of a decorator without its arguments."""
+    while isinstance(node, ast.Call):
+        node = node.func
+    return dotted(node) or ast.unparse(node)
+
+
+def string_of(node: ast.expr | None) -> str | None:
+    """The value of a string literal, or None."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return None
+
+
+def strings_of(node: ast.expr | None) -> tuple[str, ...] | None:
+    """The values of a list, tuple or set of string literals, or None."""
+    if (
+        isinstance(node, ast.Call)
+        and len(node.args) == 1
+        and dotted(node.func) in ("frozenset", "set", "list", "tuple")
+    ):
+        return strings_of(node.args[0])
+    if not isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return None
+    values = [string_of(item) for item in node.elts]
+    return None if None in values else tuple(value for value in values if value is not None)
+
+
+def is_type_checking(test: ast.expr) -> bool:
+    """Whether a condition is `TYPE_CHECKING`, which is false whenever code runs."""
+    return (dotted(test) or "").rpartition(".")[2] == "TYPE_CHECKING"
+
+
+def is_main(test: ast.expr) -> bool:
+    """Whether a condition is `__name__ == "__main__"`, which is false on import."""
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.left, ast.Name)
+        and test.left.id == "__name__"
+        and string_of(test.comparators[0]) == "__main__"
+    )
+
+
+def negated(test: ast.expr) -> str:
+    """The source text of the opposite of a condition."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return ast.unparse(test.operand)
+    return ast.unparse(ast.UnaryOp(ast.Not(), test))
+
+
+def joined(outer: str | None, inner: str | None) -> str | None:
+    """The guard that holds where both hold."""
+    if outer is None or inner is None:
+        return inner if outer is None else outer
+    return f"{outer} and {inner}"
+
+
+def fingerprint(node: ast.AST) -> str:
+    """Hash what a definition does: its body without comments, formatting and docstrings.
+
+    The name, the parameters and the decorators of a function are left out, since a symbol states
+    them on its own and a rename must keep the hash. The walk is ours, not `ast.dump`, whose text
+    differs from one Python version to the next.
+    """
+    digest = hashlib.sha256()
+    if isinstance(node, DefinitionNode):
+        digest.update(type(node).__name__.encode())
+        _feed(digest, _without_docstring(node.body))
+    elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        digest.update(b"value")
+        _feed(digest, node.value)
+    else:
+        _feed(digest, node)
+    return digest.hexdigest()[:16]
+
+
+_SKIPPED_FIELDS = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
+_WITH_DOCSTRING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
+
+
+def _feed(digest: hashlib._Hash, value: object) -> None:
+    if isinstance(value, ast.AST):
+        digest.update(f"({type(value).__name__}".encode())
+        for field in value._fields:
+            item = getattr(value, field, None)
+            if item is None or item == [] or field in _SKIPPED_FIELDS:
+                continue
+            if field == "body" and isinstance(value, _WITH_DOCSTRING):
+                item = _without_docstring(value.body)
+            digest.update(f" {field}=".encode())
+            _feed(digest, item)
+        digest.update(b")")
+    elif isinstance(value, list):
+        digest.update(b"[")
+        for item in value:
+            _feed(digest, item)
+            digest.update(b",")
+        digest.update(b"]")
+    else:
+        digest.update(repr(value).encode("utf-8", "backslashreplace"))
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    first = body[0] if body else None
+    if isinstance(first, ast.Expr) and string_of(first.value) is not None:
+        # A function that only has a docstring does what `pass` does.
+        return body[1:] or [ast.Pass()]
+    return body
