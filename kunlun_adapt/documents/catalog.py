@@ -1,0 +1,132 @@
+"""A workspace: every document in it, loaded, typed and cross-checked for names."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kunlun_adapt.diagnostics import CODES, AdaptError, Finding
+
+from .adaptation_recipe import AdaptationRecipe
+from .loader import load_file
+from .operator_recipe import OperatorRecipe
+from .parse import Document, parse
+from .platform_map import PlatformMap
+
+MAP_FILE = "platform_map.yaml"
+OPERATORS = "operator_recipes"
+RECIPES = "recipes"
+ENVIRONMENT = "KUNLUN_ADAPT_WORKSPACE"
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The typed documents of a workspace, in a stable order, and the findings made on the way."""
+
+    root: Path
+    platform_map: Document[PlatformMap] | None
+    operators: tuple[Document[OperatorRecipe], ...]
+    recipes: tuple[Document[AdaptationRecipe], ...]
+    findings: tuple[Finding, ...]
+
+    def operator(self, name: str) -> Document[OperatorRecipe] | None:
+        return next((d for d in self.operators if d.model.name == name), None)
+
+
+def find_workspace(given: Path | str | None = None) -> Path:
+    """Return the folder that holds `platform_map.yaml`.
+
+    In this order: `given`, `$KUNLUN_ADAPT_WORKSPACE`, the workspace inside the installed package,
+    the checkout that the package lies in. Raises AdaptError where there is none.
+    """
+    asked = given or os.environ.get(ENVIRONMENT)
+    if asked:
+        root = Path(asked).expanduser()
+        if not (root / MAP_FILE).is_file():
+            raise AdaptError(
+                f"no workspace in {root}: {MAP_FILE} is missing",
+                f"point --workspace or {ENVIRONMENT} at a folder that holds {MAP_FILE}",
+            )
+        return root
+    package = Path(__file__).resolve().parent.parent
+    for root in (package / "workspace", package.parent):
+        if (root / MAP_FILE).is_file():
+            return root
+    raise AdaptError(
+        "no workspace found beside the installed package",
+        f"reinstall kunlun-adapt, or point {ENVIRONMENT} at a folder that holds {MAP_FILE}",
+    )
+
+
+def workspace_files(root: Path) -> list[tuple[str, Path]]:
+    """Return (name, path) of every document file of a workspace, the map first, in a stable order."""
+    files = [(MAP_FILE, root / MAP_FILE)]
+    for folder in (OPERATORS, RECIPES):
+        files += sorted(
+            (path.relative_to(root).as_posix(), path)
+            for path in (root / folder).rglob("*.yaml")
+            if path.is_file()
+        )
+    return files
+
+
+def load_catalog(root: Path) -> Catalog:
+    """Load every document under `root`; faults are in `Catalog.findings`, never raised."""
+    findings: list[Finding] = []
+    by_kind: dict[str, list[Document[Any]]] = {MAP_FILE: [], OPERATORS: [], RECIPES: []}
+    expected = {MAP_FILE: "PlatformMap", OPERATORS: "OperatorRecipe", RECIPES: "AdaptationRecipe"}
+    for name, path in workspace_files(root):
+        place = name.split("/", 1)[0]
+        raws, faults = load_file(path, name)
+        findings.extend(faults)
+        for raw in raws:
+            document, faults = parse(raw, expected[place])
+            findings.extend(faults)
+            if document is not None:
+                by_kind[place].append(document)
+    maps = by_kind[MAP_FILE]
+    catalog = Catalog(
+        root=root,
+        platform_map=maps[0] if maps else None,
+        operators=tuple(by_kind[OPERATORS]),
+        recipes=tuple(by_kind[RECIPES]),
+        findings=(),
+    )
+    findings.extend(_duplicates(catalog))
+    return Catalog(
+        root, catalog.platform_map, catalog.operators, catalog.recipes, tuple(findings)
+    )
+
+
+def _duplicates(catalog: Catalog) -> list[Finding]:
+    findings: list[Finding] = []
+    seen: dict[tuple[str, str], str] = {}
+
+    def see(kind: str, name: str, document: Document[Any], *path: str | int) -> None:
+        position = document.at(*path)
+        first = seen.setdefault((kind, name), str(position))
+        if first != str(position):
+            findings.append(
+                Finding(
+                    "KA004",
+                    CODES["KA004"].severity,
+                    f"{kind} {name!r} is already defined at {first}",
+                    position,
+                    suggestion="rename or remove one of them",
+                )
+            )
+
+    if catalog.platform_map is not None:
+        for i, hook in enumerate(catalog.platform_map.model.hooks):
+            see("hook", hook.id, catalog.platform_map, "hooks", i, "id")
+        for i, shim in enumerate(catalog.platform_map.model.shims):
+            see("shim", shim.module, catalog.platform_map, "shims", i, "module")
+    for document in catalog.operators:
+        see("operator", document.model.name, document, "name")
+        for i, tier in enumerate(document.model.kernels):
+            see(f"tier of {document.model.name}", tier.name, document, "kernels", i, "name")
+    for recipe in catalog.recipes:
+        see("recipe", recipe.model.name, recipe, "name")
+    return findings

@@ -1,0 +1,124 @@
+"""The Operator Recipe: one mathematical operation, its kernels and where upstream calls it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from .fields import (
+    ANY,
+    ArgPath,
+    Identifier,
+    Impl,
+    Range,
+    Scalar,
+    Served,
+    Slug,
+    Strict,
+    Target,
+    Why,
+)
+from .platform_map import Exclusion
+
+When = dict[str, Scalar | list[Scalar]]
+
+
+class Bind(Strict):
+    """Where upstream calls the operator in some releases, and how its call maps to our params."""
+
+    target: Target
+    sglang: Range = ANY
+    style: Literal["function", "oot_forward"]
+    args: dict[Identifier, ArgPath]
+    ignores: dict[Identifier, Scalar] | list[Identifier] = []
+    returns: Impl | None = None
+    id: Slug | None = None
+    required: bool = True
+    excluded: list[Exclusion] = []
+    served: Served | None = None
+
+
+class Prepare(Strict):
+    """What must be done to an argument before a kernel takes it."""
+
+    do: Literal["contiguous", "cast"]
+    to: str | None = None
+
+
+class Tier(Strict):
+    """A kernel and the condition under which it serves."""
+
+    name: Slug
+    impl: Impl | None = None
+    needs: list[Target] = []
+    when: When = {}
+    prepare: dict[Identifier, Literal["contiguous"] | Prepare] = {}
+    fixed: dict[Identifier, Scalar] = {}
+    fallback: bool = False
+    overlap: dict[Identifier, str] = {}
+    why: str | None = None
+
+    @model_validator(mode="after")
+    def _has_impl(self) -> Tier:
+        if self.impl is None and self.name != "golden":
+            raise PydanticCustomError("tier", "a tier needs impl (only the golden tier has its own)")
+        return self
+
+
+class Failure(Strict):
+    """A known failure of a kernel and how it is avoided."""
+
+    id: Slug
+    when: When
+    symptom: str
+    avoid: str
+    seen_in: str | None = None
+
+
+class Fusion(Strict):
+    """Which plain operations a fused operator covers."""
+
+    covers: list[Slug]
+    why: Why
+
+
+class Precision(Strict):
+    """How close to the golden a kernel must come in one dtype."""
+
+    cosine: float | None = None
+    max_abs: float | int | None = None
+    exact: bool = False
+
+
+class OperatorRecipe(Strict):
+    """One operator."""
+
+    api_version: Literal["kunlun-adapt/v1"] = Field(alias="apiVersion")
+    kind: Literal["OperatorRecipe"]
+    name: Identifier
+    family: Slug
+    why: Why
+    golden: Impl
+    params: dict[Identifier, str] = Field(min_length=1)
+    returns: str
+    mutates: list[Identifier] = []
+    capture: Literal["safe", "eager"]
+    binds: list[Bind] = []
+    serves: list[str] = []
+    served: Served | None = None
+    reads: dict[Identifier, ArgPath] = {}
+    derive: dict[Identifier, str] = {}
+    kernels: list[Tier] = Field(min_length=1)
+    otherwise: Literal["error"]
+    fusion: Fusion | None = None
+    failures: list[Failure] = []
+    precision: dict[Identifier, Precision] = {}
+    cases: dict[Identifier, list[Scalar | list[Scalar | list[Scalar]]]] = {}
+
+    @model_validator(mode="after")
+    def _bound_somewhere(self) -> OperatorRecipe:
+        if not self.binds and not self.serves:
+            raise PydanticCustomError("operator", "an operator needs binds or serves")
+        return self

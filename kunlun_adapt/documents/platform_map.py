@@ -1,0 +1,251 @@
+"""The Platform Map: how SGLang's platform interface and the rest of upstream meet the device."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from .fields import (
+    ANY,
+    ArgPath,
+    Identifier,
+    Impl,
+    Process,
+    ProfileName,
+    Range,
+    Scalar,
+    Served,
+    Slug,
+    Strict,
+    Target,
+    Why,
+)
+
+ByProfile = dict[ProfileName, Impl]
+
+
+class Probe(Strict):
+    """The module whose presence means that the device runtime is there."""
+
+    module: Target
+
+
+class Profile(Strict):
+    """What stands in for the device: the names that upstream sees."""
+
+    reports_as: str
+    dispatch_key: Identifier
+    distributed_backend: str
+
+
+class Device(Strict):
+    """The device's name, how it is found and what its profiles report."""
+
+    name: Slug
+    probe: Probe
+    profiles: dict[ProfileName, Profile]
+
+
+class AttentionBackendFactory(Strict):
+    """The default attention backend: its name and the class behind the name."""
+
+    name: Slug
+    cls: Impl = Field(alias="class")
+
+
+class Factories(Strict):
+    """Classes and names that the platform hands to upstream."""
+
+    attention_backend: AttentionBackendFactory | None = None
+    kv_pool: dict[Identifier, Impl] = {}
+    paged_allocator: Impl | None = None
+    graph_runner: Impl | None = None
+    piecewise_backend: Impl | None = None
+    compile_backend: str | None = None
+    quantization: dict[Slug, Impl] = {}
+
+
+class Spelling(Strict):
+    """How one key is spelled in some releases: a method, a field, or a call."""
+
+    sglang: Range = ANY
+    method: Identifier | None = None
+    field: Target | None = None
+    call: Target | None = None
+    argument: dict[Identifier, Scalar] = {}
+
+    @model_validator(mode="after")
+    def _one_of(self) -> Spelling:
+        given = [n for n in ("method", "field", "call") if getattr(self, n) is not None]
+        if len(given) != 1:
+            raise PydanticCustomError("spelling", "give exactly one of method, field, call")
+        return self
+
+
+class ServerArg(Strict):
+    """A server argument that the platform sets: `default` where the user left it, or `force`."""
+
+    arg: Identifier
+    default: Scalar | list[Scalar] = None
+    force: Scalar | list[Scalar] = None
+    when: dict[str, Scalar | list[Scalar]] = {}
+    profiles: list[ProfileName] = ["card", "simulator"]
+    sglang: Range = ANY
+    why: Why
+
+    @model_validator(mode="after")
+    def _one_of(self) -> ServerArg:
+        if (self.default is None) == (self.force is None):
+            raise PydanticCustomError("server_arg", "give exactly one of default, force")
+        return self
+
+
+class EnvironmentVariable(Strict):
+    """An environment variable that gets a default before anything reads it."""
+
+    name: Identifier
+    default: str
+    profiles: list[ProfileName] = ["card", "simulator"]
+    sglang: Range = ANY
+    why: Why
+
+
+class Shim(Strict):
+    """A module that must exist before upstream imports it."""
+
+    module: Target
+    provide: Target
+    profiles: list[ProfileName] = ["card", "simulator"]
+    sglang: Range = ANY
+    required: bool = True
+    served: Served | None = None
+    why: Why
+
+
+class HookAt(Strict):
+    """Where a hook binds in some releases, and how its call is read."""
+
+    sglang: Range = ANY
+    target: Target
+    args: dict[Identifier, ArgPath] = {}
+    ignores: dict[Identifier, Scalar] | list[Identifier] = []
+    provided_by: Target | None = None
+    package: str | None = None
+
+
+HookType = Literal["before", "after", "around", "replace", "set", "extend", "add", "register"]
+
+
+class Hook(Strict):
+    """A binding that changes upstream code from outside."""
+
+    id: Slug
+    why: Why
+    type: HookType
+    impl: Impl | None = None
+    value: Scalar | list[Scalar] = None
+    process: list[Process] | None = None
+    profiles: list[ProfileName] = ["card", "simulator"]
+    at: list[HookAt] = Field(min_length=1)
+    required: bool = True
+    on_missing: Literal["error", "skip"] = "error"
+    excluded: list[Exclusion] = []
+    repair: list[Target] = []
+    served: Served | None = None
+    planned: str | None = None
+    remove_when: str | None = None
+
+    @model_validator(mode="after")
+    def _says_what(self) -> Hook:
+        takes_value = self.type in ("set", "extend", "register")
+        if self.impl is None and not (takes_value and "value" in self.model_fields_set):
+            wanted = "impl or value" if takes_value else "impl"
+            raise PydanticCustomError("hook", f"a hook of type {self.type} needs {wanted}")
+        if self.type in ("set", "add", "extend") and any(a.args or a.ignores for a in self.at):
+            raise PydanticCustomError("hook", f"a hook of type {self.type} takes no args")
+        return self
+
+
+class Exclusion(Strict):
+    """Releases inside the claim for which a binding is left out, and the reason."""
+
+    sglang: Range
+    why: Why
+
+
+class LandingPoint(Strict):
+    """Which feature touches the device, and how it is met."""
+
+    feature: Slug
+    lands_in: Literal["factory", "hook", "operator", "server_args", "environment", "none"]
+    bindings: list[str] = []
+    why: Why
+
+
+class Conflict(Strict):
+    """Bindings that must not be combined, and what was decided."""
+
+    between: list[str]
+    decision: str
+    recorded: str
+
+    @model_validator(mode="after")
+    def _is_date(self) -> Conflict:
+        try:
+            datetime.date.fromisoformat(self.recorded)
+        except ValueError as error:
+            raise PydanticCustomError("date", "recorded must be a date YYYY-MM-DD") from error
+        return self
+
+
+class OutOfTreeModel(Strict):
+    """A model class of our own for an architecture."""
+
+    architecture: Identifier
+    cls: Impl = Field(alias="class")
+    sglang: Range = ANY
+    why: Why
+
+
+class Communication(Strict):
+    """Collectives that are warmed up before the first real one."""
+
+    warmup_bytes: int
+    groups: list[Literal["tp", "ep", "pp", "dp"]]
+    why: Why
+
+
+class LeftAtDefault(Strict):
+    """A platform member that we deliberately leave as upstream has it."""
+
+    member: Target
+    sglang: Range = ANY
+    why: Why
+
+
+class PlatformMap(Strict):
+    """The whole Platform Map."""
+
+    api_version: Literal["kunlun-adapt/v1"] = Field(alias="apiVersion")
+    kind: Literal["PlatformMap"]
+    name: Identifier
+    sglang: Range
+    device: Device
+    factories: Factories = Factories()
+    methods: dict[Identifier, Impl | ByProfile] = {}
+    capabilities: dict[Identifier, bool | dict[ProfileName, bool]] = {}
+    left_at_default: list[LeftAtDefault] = []
+    interface: dict[str, list[Spelling]] = {}
+    server_args: list[ServerArg] = []
+    environment: list[EnvironmentVariable] = []
+    shims: list[Shim] = []
+    models: list[OutOfTreeModel] = []
+    communication: Communication | None = None
+    hooks: list[Hook] = []
+    served: dict[str, Served] = {}
+    landing_points: list[LandingPoint] = []
+    conflicts: list[Conflict] = []
+    stack: list[dict[str, str]] = []

@@ -1,0 +1,94 @@
+"""The bindings of one release: what is bound, how it is spelled there, and what was resolved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kunlun_adapt.diagnostics import Position
+from kunlun_adapt.documents import Bind, Document, Hook, HookAt, OperatorRecipe, Shim, Spelling
+from kunlun_adapt.upstream import Missing, Symbol
+
+Kind = Literal["factory", "method", "hook", "kernel", "shim"]
+Status = Literal["bound", "planned", "excluded"]
+Value = Literal["class", "text", "flag", "function", "server_args", "upstream"]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What every binding has; `target` is the upstream path in this release ("" when excluded)."""
+
+    id: str
+    kind: Kind
+    family: str
+    target: str
+    status: Status
+    why: str
+    required: bool
+    claims: str
+    position: Position
+    served: bool | None = None
+    served_why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of the platform class: a key of the map and its spelling in this release.
+
+    `value` says what is handed out: a class or function (an implementation path), a text, a flag,
+    the server-argument defaults, or an upstream object that the class body names.
+    """
+
+    binding: Binding
+    key: str
+    value: Value
+    content: Any
+    spelling: Spelling | None
+    symbol: Symbol | Missing | None
+
+    @property
+    def name(self) -> str:
+        """The member's name in this release: a method, a field, or `capabilities.<field>`."""
+        if self.spelling is None:
+            return ""
+        return self.spelling.method or self.spelling.field or ""
+
+
+@dataclass(frozen=True, slots=True)
+class HookBinding:
+    """A hook with the place where it binds in this release."""
+
+    binding: Binding
+    hook: Hook
+    at: HookAt
+    path: tuple[str | int, ...]
+    symbol: Symbol | Missing
+
+
+@dataclass(frozen=True, slots=True)
+class KernelBinding:
+    """A place where upstream calls an operator in this release.
+
+    `call` is the upstream callable whose signature the operator is called with: the target itself,
+    or for `oot_forward` the class's reference forward.
+    """
+
+    binding: Binding
+    recipe: Document[OperatorRecipe]
+    bind: Bind
+    path: tuple[str | int, ...]
+    symbol: Symbol | Missing
+    call: Symbol | Missing
+
+    @property
+    def function(self) -> str:
+        """The name of the generated function that serves this place."""
+        return "bind_" + self.bind.target.rsplit(".", 1)[-1].lstrip("_")
+
+
+@dataclass(frozen=True, slots=True)
+class ShimBinding:
+    """A module that must exist before upstream imports it."""
+
+    binding: Binding
+    shim: Shim

@@ -1,0 +1,137 @@
+"""The platform class of one release: each key of the map under the name that it has there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kunlun_adapt.diagnostics import Position
+from kunlun_adapt.documents import Document, PlatformMap, Served, Spelling, in_range
+from kunlun_adapt.upstream import Facts, Missing, Symbol
+
+from .binding import Binding, Kind, Member, Value
+
+PLATFORM = "platform"
+CAPABILITIES = "capabilities"
+PLATFORM_KIND = "device.kind"
+SERVER_ARGS = "server_args"
+
+
+def spelled(platform_map: PlatformMap, key: str, release: str) -> Spelling | None:
+    """Return how `key` is spelled in `release`; `kv_pool.mha` may be covered by `kv_pool`."""
+    for name in (key, key.rpartition(".")[0]):
+        for spelling in platform_map.interface.get(name, ()):
+            if in_range(spelling.sglang, release):
+                return spelling
+    return None
+
+
+def plan_members(document: Document[PlatformMap], facts: Facts, profile: str) -> list[Member]:
+    """Return a member for every key that the map gives, bound or excluded, in the map's order."""
+    platform_map = document.model
+    platform = spelled(platform_map, PLATFORM, facts.version)
+    base = platform.call if platform else None
+    known = facts.members(base) if base else {}
+    capabilities = spelled(platform_map, CAPABILITIES, facts.version)
+    flags = facts.members(capabilities.call) if capabilities and capabilities.call else {}
+    members = []
+    for key, kind, value, content, position in _keys(document, profile):
+        spelling = spelled(platform_map, key, facts.version)
+        if spelling is None and key.startswith("methods."):
+            spelling = Spelling(method=key.partition(".")[2])
+        symbol, target = _resolve(spelling, base, known, capabilities, flags, facts)
+        claims = [s.sglang for s in platform_map.interface.get(key, ())]
+        served = platform_map.served.get(key, Served(simulator=False, why="not stated"))
+        members.append(
+            Member(
+                binding=Binding(
+                    id=_id(kind, key),
+                    kind=kind,
+                    family="platform",
+                    target=target,
+                    status="bound" if _offered(platform_map, key, facts.version) else "excluded",
+                    why=f"the platform's {key}",
+                    required=True,
+                    claims=" | ".join(claims) or platform_map.sglang,
+                    position=position,
+                    served=served.simulator,
+                    served_why=served.why,
+                ),
+                key=key,
+                value=value,
+                content=content,
+                spelling=spelling,
+                symbol=symbol,
+            )
+        )
+    return members
+
+
+def _offered(platform_map: PlatformMap, key: str, release: str) -> bool:
+    """Tell whether the release has the key at all: `left_at_default` with the key's own name."""
+    return not any(
+        left.member == key and in_range(left.sglang, release)
+        for left in platform_map.left_at_default
+    )
+
+
+def _id(kind: Kind, key: str) -> str:
+    return f"method/{key.partition('.')[2]}" if kind == "method" else f"factory/{key}"
+
+
+def _keys(
+    document: Document[PlatformMap], profile: str
+) -> Iterable[tuple[str, Kind, Value, Any, Position]]:
+    """Yield (key, kind, what the value is, the value, position) for all that the map gives."""
+    m = document.model
+    at = document.key_at
+    here = m.device.profiles[profile]  # type: ignore[index]  # checked by make_plan
+    place = ("device", "profiles", profile)
+    yield PLATFORM_KIND, "factory", "upstream", PLATFORM_KIND, at("device")
+    yield "device.name", "factory", "text", m.device.name, at("device", "name")
+    for field in ("reports_as", "dispatch_key", "distributed_backend"):
+        yield f"device.{field}", "factory", "text", getattr(here, field), at(*place, field)
+    factories = m.factories
+    if factories.attention_backend is not None:
+        name = factories.attention_backend.name
+        yield "attention_backend", "factory", "text", name, at("factories", "attention_backend")
+    for pool, impl in factories.kv_pool.items():
+        yield f"kv_pool.{pool}", "factory", "class", impl, at("factories", "kv_pool", pool)
+    for name in ("paged_allocator", "graph_runner", "piecewise_backend"):
+        impl = getattr(factories, name)
+        if impl is not None:
+            yield name, "factory", "class", impl, at("factories", name)
+    if factories.compile_backend is not None:
+        text = factories.compile_backend
+        yield "compile_backend", "factory", "text", text, at("factories", "compile_backend")
+    for name, impl in factories.quantization.items():
+        yield f"quantization.{name}", "factory", "class", impl, at("factories", "quantization", name)
+    for name, method in m.methods.items():
+        chosen = method if isinstance(method, str) else method.get(profile)  # type: ignore[call-overload]
+        if chosen is not None:
+            yield f"methods.{name}", "method", "function", chosen, at("methods", name)
+    for name, flag in m.capabilities.items():
+        on = flag if isinstance(flag, bool) else flag.get(profile, False)  # type: ignore[call-overload]
+        yield f"{CAPABILITIES}.{name}", "factory", "flag", on, at(CAPABILITIES, name)
+    if m.server_args:
+        yield SERVER_ARGS, "method", "server_args", None, at(SERVER_ARGS)
+
+
+def _resolve(
+    spelling: Spelling | None,
+    base: str | None,
+    known: dict[str, Symbol],
+    capabilities: Spelling | None,
+    flags: dict[str, Symbol],
+    facts: Facts,
+) -> tuple[Symbol | Missing | None, str]:
+    """Return the upstream member behind a spelling and its dotted path."""
+    if spelling is None or base is None:
+        return None, ""
+    name = spelling.method or spelling.field or ""
+    if name.startswith(f"{CAPABILITIES}.") and capabilities and capabilities.call:
+        leaf = name.partition(".")[2]
+        target = f"{capabilities.call}.{leaf}"
+        return flags.get(leaf) or facts.resolve(target), target
+    target = f"{base}.{name}"
+    return known.get(name) or facts.resolve(target), target

@@ -1,0 +1,72 @@
+"""The declared parameters of an operator: `Tensor[rows, 2*d] | None`, `float`, `int | None`, …"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .conditions import DTYPES, ConditionError
+
+KINDS = ("Tensor", "int", "float", "bool", "str", "object")
+_DECLARATION = re.compile(
+    r"(?P<kind>[A-Za-z]+)(?:\[(?P<shape>[^\]]*)\])?(?:\s+(?P<dtype>[a-z0-9_]+))?"
+    r"(?P<host>\s*,\s*host)?\Z"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One declared parameter.
+
+    `shape` holds the dimensions as written; `open_rank` is true for a leading `...` or where no
+    shape is declared, that is where the rank is not fixed. `dtype` is a fixed dtype, `host` says that
+    the tensor lies in host memory.
+    """
+
+    name: str
+    kind: str
+    shape: tuple[str, ...]
+    open_rank: bool
+    optional: bool
+    dtype: str | None = None
+    host: bool = False
+
+    @property
+    def ndim(self) -> int | None:
+        return None if self.kind != "Tensor" or self.open_rank else len(self.shape)
+
+    def dimension(self, index: int) -> int | None:
+        """Return the size of a dimension where the declaration fixes it."""
+        if self.open_rank and index >= 0:
+            return None
+        try:
+            text = self.shape[index]
+        except IndexError:
+            return None
+        return int(text) if text.isdigit() else None
+
+
+def parse_param(name: str, text: str) -> Param:
+    """Read one declaration. Raises ConditionError."""
+    parts = [p.strip() for p in text.split("|")]
+    optional = "None" in parts
+    parts = [p for p in parts if p != "None"]
+    found = _DECLARATION.match(parts[0]) if len(parts) == 1 else None
+    if not found or found["kind"] not in KINDS or (found["shape"] and found["kind"] != "Tensor"):
+        raise ConditionError(
+            f"{text!r} is not a declaration: write Tensor[rows, 2*d], "
+            f"{', '.join(KINDS[1:])}; a tensor may add a dtype and ', host'; '| None' if optional"
+        )
+    shape = tuple(d.strip() for d in (found["shape"] or "").split(",") if d.strip())
+    open_rank = found["shape"] is None or (bool(shape) and shape[0] == "...")
+    if found["dtype"] and found["dtype"] not in DTYPES:
+        raise ConditionError(f"{text!r}: {found['dtype']!r} is not a dtype")
+    return Param(
+        name=name,
+        kind=found["kind"],
+        shape=shape[1:] if shape[:1] == ("...",) else shape,
+        open_rank=open_rank,
+        optional=optional,
+        dtype=found["dtype"],
+        host=found["host"] is not None,
+    )

@@ -1,0 +1,272 @@
+"""Documents × release → plan: the bindings that hold, resolved and ordered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kunlun_adapt.diagnostics import AdaptError
+from kunlun_adapt.documents import (
+    Catalog,
+    Document,
+    OperatorRecipe,
+    PlatformMap,
+    in_range,
+)
+from kunlun_adapt.documents.platform_map import EnvironmentVariable, ServerArg
+from kunlun_adapt.upstream import Facts, Missing, Symbol
+
+from .binding import Binding, HookBinding, KernelBinding, Member, ShimBinding
+from .members import plan_members, spelled
+
+_FORWARDS = ("forward_native", "forward_cuda", "forward_cpu", "forward")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What holds for one release and profile. Immutable; `bindings` also lists what is left out."""
+
+    release: str
+    profile: str
+    platform_map: Document[PlatformMap]
+    members: tuple[Member, ...]
+    hooks: tuple[HookBinding, ...]
+    kernels: tuple[KernelBinding, ...]
+    operators: tuple[Document[OperatorRecipe], ...]
+    shims: tuple[ShimBinding, ...]
+    server_args: tuple[ServerArg, ...]
+    environment: tuple[EnvironmentVariable, ...]
+    bindings: tuple[Binding, ...]
+    names: dict[str, Symbol | Missing]
+
+    def binding(self, id: str) -> Binding | None:
+        return next((b for b in self.bindings if b.id == id), None)
+
+    def unresolved(self) -> list[tuple[Binding, Missing]]:
+        """Return the bound bindings whose target does not exist in the release."""
+        resolved: Iterable[Member | HookBinding | KernelBinding] = (
+            *self.members,
+            *self.hooks,
+            *self.kernels,
+        )
+        return [
+            (item.binding, item.symbol) for item in resolved if isinstance(item.symbol, Missing)
+        ]
+
+
+def make_plan(
+    catalog: Catalog, facts: Facts, profile: str = "card", *, beyond_claims: bool = False
+) -> Plan:
+    """Plan `catalog` for one release.
+
+    `beyond_claims` plans every binding as if it claimed the release: of several ranges the one
+    nearest to the release is taken. Raises AdaptError when the workspace has no usable map, or the
+    map has no such profile.
+    """
+    if catalog.platform_map is None:
+        raise AdaptError(
+            f"no usable {catalog.root.name}/platform_map.yaml", "run kunlun-adapt validate"
+        )
+    document = catalog.platform_map
+    if profile not in document.model.device.profiles:
+        known = ", ".join(document.model.device.profiles)
+        raise AdaptError(f"the map has no profile {profile!r}", f"choose one of: {known}")
+    planner = _Planner(document, catalog.operators, facts, profile, beyond_claims)
+    return planner.plan()
+
+
+class _Planner:
+    """Walks the documents once and collects the bindings of one release."""
+
+    def __init__(
+        self,
+        document: Document[PlatformMap],
+        operators: tuple[Document[OperatorRecipe], ...],
+        facts: Facts,
+        profile: str,
+        beyond_claims: bool,
+    ) -> None:
+        self.document = document
+        self.map = document.model
+        self.recipes = operators
+        self.facts = facts
+        self.profile = profile
+        self.beyond = beyond_claims
+        self.bindings: list[Binding] = []
+
+    def plan(self) -> Plan:
+        members = plan_members(self.document, self.facts, self.profile)
+        self.bindings.extend(m.binding for m in members)
+        shims = tuple(self._shims())
+        kernels = tuple(
+            sorted(self._kernels(), key=lambda k: (k.bind.target, k.recipe.model.name))
+        )
+        hooks = tuple(self._hooks())
+        used = {k.recipe.model.name for k in kernels}
+        operators = tuple(r for r in self.recipes if r.model.name in used or r.model.serves)
+        return Plan(
+            release=self.facts.version,
+            profile=self.profile,
+            platform_map=self.document,
+            members=tuple(m for m in members if m.binding.status == "bound"),
+            hooks=hooks,
+            kernels=kernels,
+            operators=operators,
+            shims=shims,
+            server_args=tuple(
+                s
+                for s in self.map.server_args
+                if self.profile in s.profiles and self._holds(s.sglang)
+            ),
+            environment=tuple(
+                e
+                for e in self.map.environment
+                if self.profile in e.profiles and self._holds(e.sglang)
+            ),
+            bindings=tuple(self.bindings),
+            names={
+                key: self.facts.resolve(choice.call)
+                for key in self.map.interface
+                if (choice := spelled(self.map, key, self.facts.version)) and choice.call
+            },
+        )
+
+    def _holds(self, specifier: str) -> bool:
+        return in_range(specifier, self.facts.version)
+
+    def _choose(self, ranges: list[str]) -> int | None:
+        """Return which of a binding's ranges holds; beyond claims, the last one stands in."""
+        for index, specifier in enumerate(ranges):
+            if self._holds(specifier):
+                return index
+        return len(ranges) - 1 if self.beyond else None
+
+    def _shims(self) -> Iterable[ShimBinding]:
+        for i, shim in enumerate(self.map.shims):
+            here = self.profile in shim.profiles
+            binding = Binding(
+                id=f"shim/{shim.module}",
+                kind="shim",
+                family="shim",
+                target=shim.module,
+                status="bound" if here and self._holds(shim.sglang) else "excluded",
+                why=shim.why,
+                required=shim.required,
+                claims=shim.sglang,
+                position=self.document.at("shims", i, "module"),
+                served=shim.served.simulator if shim.served else None,
+                served_why=shim.served.why if shim.served else None,
+            )
+            self.bindings.append(binding)
+            if binding.status == "bound":
+                yield ShimBinding(binding, shim)
+
+    def _hooks(self) -> Iterable[HookBinding]:
+        for i, hook in enumerate(self.map.hooks):
+            index = self._choose([a.sglang for a in hook.at])
+            left_out = self.profile not in hook.profiles or any(
+                self._holds(e.sglang) for e in hook.excluded
+            )
+            at = hook.at[index] if index is not None else None
+            status = "bound"
+            if at is None or left_out:
+                status = "excluded"
+            elif hook.planned is not None:
+                status = "planned"
+            path: tuple[str | int, ...] = ("hooks", i, "at", index or 0)
+            binding = Binding(
+                id=hook.id,
+                kind="hook",
+                family="hook",
+                target=at.target if at else hook.at[-1].target,
+                status=status,  # type: ignore[arg-type]  # one of the three literals above
+                why=hook.why,
+                required=hook.required and hook.on_missing == "error",
+                claims=" | ".join(a.sglang for a in hook.at),
+                position=self.document.at(*path, "target"),
+                served=hook.served.simulator if hook.served else None,
+                served_why=hook.served.why if hook.served else None,
+            )
+            if status == "bound" and at is not None:
+                symbol = self.facts.resolve(at.target)
+                if isinstance(symbol, Missing) and hook.on_missing == "skip":
+                    self.bindings.append(replace(binding, status="excluded"))
+                    continue
+                yield HookBinding(binding, hook, at, path, symbol)
+            self.bindings.append(binding)
+
+    def _kernels(self) -> Iterable[KernelBinding]:
+        for recipe in self.recipes:
+            groups: dict[str, list[int]] = {}
+            for i, bind in enumerate(recipe.model.binds):
+                leaf = bind.id or bind.target.rsplit(".", 1)[-1]
+                groups.setdefault(f"{recipe.model.name}/{leaf}", []).append(i)
+            for id, indexes in groups.items():
+                yield from self._kernel(recipe, id, indexes)
+            for i, served in enumerate(recipe.model.serves):
+                self.bindings.append(self._own(recipe, i, served))
+
+    def _kernel(
+        self, recipe: Document[OperatorRecipe], id: str, indexes: list[int]
+    ) -> Iterable[KernelBinding]:
+        binds = [recipe.model.binds[i] for i in indexes]
+        chosen = self._choose([b.sglang for b in binds])
+        bind = binds[chosen] if chosen is not None else binds[-1]
+        place = indexes[chosen] if chosen is not None else indexes[-1]
+        left_out = any(self._holds(e.sglang) for b in binds for e in b.excluded)
+        served = bind.served or recipe.model.served
+        path: tuple[str | int, ...] = ("binds", place)
+        binding = Binding(
+            id=id,
+            kind="kernel",
+            family=recipe.model.family,
+            target=bind.target,
+            status="excluded" if chosen is None or left_out else "bound",
+            why=recipe.model.why,
+            required=bind.required,
+            claims=" | ".join(b.sglang for b in binds),
+            position=recipe.at(*path, "target"),
+            served=served.simulator if served else None,
+            served_why=served.why if served else None,
+        )
+        self.bindings.append(binding)
+        if binding.status == "bound":
+            symbol = self.facts.resolve(bind.target)
+            call = symbol
+            if bind.style == "oot_forward" and isinstance(symbol, Symbol):
+                call = self._forward(bind.target)
+            yield KernelBinding(binding, recipe, bind, path, symbol, call)
+
+    def _forward(self, target: str) -> Symbol | Missing:
+        """Return the forward whose signature a registered forward is called with.
+
+        Upstream calls what is registered with the arguments of `forward`, which is only
+        `(*args, **kwargs)`; the class's own forwards all share one signature.
+        """
+        found = self.facts.resolve(f"{target}.{_FORWARDS[0]}")
+        for name in _FORWARDS:
+            candidate = self.facts.resolve(f"{target}.{name}")
+            if isinstance(candidate, Symbol) and candidate.signature:
+                kinds = {p.kind for p in candidate.signature.parameters[1:]}
+                if kinds - {"var_positional", "var_keyword"}:
+                    return candidate
+        return found
+
+    def _own(self, recipe: Document[OperatorRecipe], index: int, served: str) -> Binding:
+        """An operator that only our own classes call: bound through the factory that it serves."""
+        says = recipe.model.served
+        return Binding(
+            id=f"{recipe.model.name}/{served}",
+            kind="kernel",
+            family=recipe.model.family,
+            target=f"factory:{served}",
+            status="bound",
+            why=recipe.model.why,
+            required=True,
+            claims=self.map.sglang,
+            position=recipe.at("serves", index),
+            served=says.simulator if says else None,
+            served_why=says.why if says else None,
+        )
+
+

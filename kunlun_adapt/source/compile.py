@@ -1,0 +1,170 @@
+"""A plan as Python text: the one compiler, used by `render` and by the runtime alike."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from kunlun_adapt.diagnostics import AdaptError
+from kunlun_adapt.plan import ConditionError, KernelBinding, Plan
+from kunlun_adapt.upstream import Symbol
+
+from .hooks import hook_texts
+from .operators import operator_text
+from .platform import class_name, platform_text
+from .text import SourceError, comment, dotted, identifier, literal
+
+TEMPLATES = "templates"
+PROCESS = "process"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The generated modules of one release and profile: name → text, names in a stable order.
+
+    Names are `bindings`, `platform`, `hooks` and `operators/<operator>`.
+    """
+
+    release: str
+    profile: str
+    modules: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelText:
+    """One kernel binding as the template prints it."""
+
+    id: str
+    style: str
+    module: str
+    attribute: str
+    operator: str
+    function: str
+    required: bool
+
+
+def template_folder(workspace: Path) -> Path:
+    """Return the folder of the templates: the workspace's own, else those of the package."""
+    package = Path(__file__).resolve().parent.parent
+    for root in (workspace, package / "workspace", package.parent):
+        if (root / TEMPLATES).is_dir():
+            return root / TEMPLATES
+    raise AdaptError("the templates are missing", "reinstall kunlun-adapt")
+
+
+def compile_plan(plan: Plan, templates: Path) -> Source:
+    """Turn a plan into Python. Same plan and templates, same bytes.
+
+    Raises AdaptError where a binding has no target in the release or cannot be expressed; the
+    message names the binding.
+    """
+    unresolved = plan.unresolved()
+    if unresolved:
+        binding, missing = unresolved[0]
+        raise AdaptError(
+            f"{binding.position}: {binding.id}: {missing.path} does not exist in sglang "
+            f"{plan.release} ({missing.detail or missing.reason}); "
+            f"{len(unresolved)} binding(s) in all",
+            f"run kunlun-adapt validate --sglang {plan.release}",
+        )
+    environment = _environment(templates)
+    try:
+        modules = dict(_modules(plan, environment))
+    except (SourceError, ConditionError) as error:
+        raise AdaptError(str(error), "run kunlun-adapt validate") from error
+    except jinja2.TemplateError as error:
+        raise AdaptError(f"template: {error}", f"see {templates}") from error
+    for name, text in modules.items():
+        _must_parse(name, text)
+    return Source(plan.release, plan.profile, modules)
+
+
+def _environment(folder: Path) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(str(folder)),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 -- Python text; every value passes `literal` or is checked
+    )
+    environment.filters.update(literal=literal, comment=comment, identifier=identifier)
+    return environment
+
+
+def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str]]:
+    def render(name: str, **values: object) -> str:
+        text = environment.get_template(f"{name}.py.j2").render(plan=plan, **values)
+        return text.rstrip("\n") + "\n"
+
+    profile = plan.platform_map.model.device.profiles[plan.profile]  # type: ignore[index]  # checked
+    kernels = [_kernel(k) for k in plan.kernels]
+    hooks = hook_texts(plan)
+    count = {
+        s: sum(b.status == s for b in plan.bindings) for s in ("bound", "planned", "excluded")
+    }
+    modules = [
+        (
+            "bindings",
+            render(
+                "bindings",
+                platform_class=class_name(plan),
+                dispatch_key=identifier(profile.dispatch_key),
+                processes=_processes(plan),
+                counts=tuple(count.values()),
+                members=[
+                    {"id": m.binding.id, "name": m.name, "required": m.binding.required}
+                    for m in plan.members
+                ],
+                kernels=kernels,
+                own=[
+                    (f"{r.model.name}/{served}", r.model.name)
+                    for r in plan.operators
+                    for served in r.model.serves
+                ],
+            ),
+        ),
+        ("platform", render("platform", platform=platform_text(plan))),
+        ("hooks", render("hooks", hooks=hooks, unset=any(h.unset for h in hooks))),
+    ]
+    for recipe in sorted(plan.operators, key=lambda r: r.model.name):
+        text = operator_text(plan, recipe)
+        modules.append((f"operators/{identifier(recipe.model.name)}", render("operator", op=text)))
+    return modules
+
+
+def _kernel(kernel: KernelBinding) -> KernelText:
+    if not isinstance(kernel.symbol, Symbol):
+        raise SourceError(f"{kernel.binding.id}: {kernel.bind.target} does not exist")
+    return KernelText(
+        id=kernel.binding.id,
+        style=kernel.bind.style,
+        module=dotted(kernel.symbol.module),
+        attribute=dotted(kernel.symbol.qualname),
+        operator=identifier(kernel.recipe.model.name),
+        function=identifier(kernel.function),
+        required=kernel.binding.required,
+    )
+
+
+def _processes(plan: Plan) -> list[tuple[str, str]]:
+    """Return (process name, name of the function that it runs) from the map's interface."""
+    found = []
+    for key, symbol in plan.names.items():
+        if key.startswith(f"{PROCESS}.") and isinstance(symbol, Symbol):
+            found.append((key.partition(".")[2], symbol.path.rpartition(".")[2]))
+    return found
+
+
+def _must_parse(name: str, text: str) -> None:
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        raise AdaptError(
+            f"the generated module {name} is not Python (line {error.lineno}: {error.msg})",
+            "a template is broken; restore it",
+        ) from error

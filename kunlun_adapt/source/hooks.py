@@ -1,0 +1,81 @@
+"""What the hook template shows: how each hook's call is read, and how it is registered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kunlun_adapt.plan import HookBinding, Plan
+from kunlun_adapt.upstream import Symbol
+
+from .signatures import guards, parameter_list, uses_unset
+from .text import SourceError, dotted, identifier, literal
+
+WRAPPING = ("before", "after", "around", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class HookText:
+    """One hook as the template prints it."""
+
+    id: str
+    why: str
+    type: str
+    target: str
+    reader: str
+    parameters: str
+    guards: tuple[tuple[str, str, str], ...]
+    args: tuple[tuple[str, str], ...]
+    positional: tuple[str, ...]
+    mapped: tuple[tuple[str, str], ...]
+    impl: str | None
+    value: str | None
+    process: tuple[str, ...]
+    required: bool
+    repair: tuple[str, ...]
+    whole_class: bool
+    unset: bool
+
+
+def hook_texts(plan: Plan) -> tuple[HookText, ...]:
+    """Return the hooks of a plan in the map's order. Raises SourceError."""
+    return tuple(_hook(h) for h in plan.hooks)
+
+
+def _hook(item: HookBinding) -> HookText:
+    hook = item.hook
+    symbol = item.symbol
+    if not isinstance(symbol, Symbol):
+        raise SourceError(f"{hook.id}: {item.at.target} does not exist in this release")
+    dotted(item.at.target)
+    whole_class = symbol.kind == "class"
+    reads = hook.type in WRAPPING and not whole_class
+    if reads and symbol.signature is None:
+        raise SourceError(f"{hook.id}: the signature of {item.at.target} is not known")
+    signature = symbol.signature if reads else None
+    positional: tuple[str, ...] = ()
+    if signature is not None:
+        positional = tuple(
+            p.name for p in signature.parameters if p.kind in ("positional", "positional_only")
+        )
+    return HookText(
+        id=hook.id,
+        why=hook.why,
+        type=hook.type,
+        target=item.at.target,
+        reader="read_" + "".join(c if c.isalnum() else "_" for c in hook.id) if reads else "None",
+        parameters=parameter_list(signature) if signature else "",
+        guards=tuple(guards(item.at.ignores, signature)) if signature else (),
+        args=tuple(
+            (literal(name), ".".join(identifier(p) for p in path.split(".")))
+            for name, path in item.at.args.items()
+        ),
+        positional=positional,
+        mapped=tuple((name, path) for name, path in item.at.args.items() if "." not in path),
+        impl=hook.impl,
+        value=literal(hook.value) if hook.impl is None or hook.value is not None else None,
+        process=tuple(hook.process or ()),
+        required=item.binding.required,
+        repair=tuple(hook.repair),
+        whole_class=whole_class,
+        unset=signature is not None and uses_unset(signature),
+    )

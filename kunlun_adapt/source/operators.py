@@ -1,0 +1,241 @@
+"""What the operator template shows: an operator's tiers and the places where upstream calls it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kunlun_adapt.documents import Document, OperatorRecipe, Prepare, Tier
+from kunlun_adapt.plan import (
+    Condition,
+    KernelBinding,
+    Plan,
+    TierTable,
+    tier_table,
+)
+from kunlun_adapt.upstream import Signature, Symbol
+
+from .signatures import guards, parameter_list, uses_unset
+from .text import SourceError, identifier, literal, module_and_name
+
+GOLDEN = "golden"
+
+
+@dataclass(frozen=True, slots=True)
+class TierText:
+    """One tier as the template prints it."""
+
+    name: str
+    index: int
+    condition: str
+    call: str
+    fallback: bool
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionText:
+    """One generated dispatch function: the operator's own, or the one for an upstream place."""
+
+    name: str
+    parameters: str
+    note: str
+    guards: tuple[tuple[str, str, str], ...]
+    targets: str
+    values: str
+    returns: str | None
+    binding: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorText:
+    """Everything that one operator module contains."""
+
+    name: str
+    file: str
+    why: str
+    dtypes: tuple[str, ...]
+    imports: tuple[tuple[str, str, str], ...]
+    needs: tuple[tuple[str, tuple[str, ...], bool], ...]
+    settings: tuple[tuple[str, str, str], ...]
+    derived: tuple[tuple[str, str], ...]
+    params: tuple[str, ...]
+    tiers: tuple[TierText, ...]
+    functions: tuple[FunctionText, ...]
+    unset: bool
+
+    @property
+    def tier_names(self) -> tuple[str, ...]:
+        return tuple(t.name for t in self.tiers)
+
+    @property
+    def arguments(self) -> str:
+        """The arguments as a dictionary display, for messages about a call."""
+        return "{" + ", ".join(f"{literal(p)}: {p}" for p in self.params) + "}"
+
+
+def operator_text(plan: Plan, recipe: Document[OperatorRecipe]) -> OperatorText:
+    """Return the texts of one operator. Raises SourceError and ConditionError."""
+    model = recipe.model
+    table = tier_table(model)
+    binds = [k for k in plan.kernels if k.recipe is recipe]
+    names = _kernel_names(model)
+    used = {c.subject.root for _, cs in table.tiers for c in cs}
+    return OperatorText(
+        name=identifier(model.name),
+        file=recipe.file,
+        why=model.why,
+        dtypes=_dtypes(table, model),
+        imports=_imports(model, names, binds),
+        needs=tuple(
+            (tier.name, tuple(tier.needs), _optional(tier)) for tier in model.kernels if tier.needs
+        ),
+        settings=_settings(table),
+        derived=_derived(table, used),
+        params=tuple(identifier(p) for p in model.params),
+        tiers=tuple(
+            _tier(model, tier, i, conditions, names)
+            for i, (tier, (_, conditions)) in enumerate(
+                zip(model.kernels, table.tiers, strict=True)
+            )
+        ),
+        functions=(_own(model), *(_bound(k, table) for k in binds)),
+        unset=any(
+            isinstance(k.call, Symbol) and k.call.signature and uses_unset(k.call.signature)
+            for k in binds
+        ),
+    )
+
+
+def _kernel_names(model: OperatorRecipe) -> dict[str, str]:
+    """Return the local name of each tier's implementation; one path keeps one name."""
+    names: dict[str, str] = {}
+    for tier in model.kernels:
+        local = "".join(c if c.isalnum() else "_" for c in tier.name)
+        names[tier.name] = identifier(f"kernel_{local}")
+    return names
+
+
+def _imports(
+    model: OperatorRecipe, names: dict[str, str], binds: list[KernelBinding]
+) -> tuple[tuple[str, str, str], ...]:
+    found = [
+        (*module_and_name(tier.impl or model.golden), names[tier.name]) for tier in model.kernels
+    ]
+    found += [
+        (*module_and_name(k.bind.returns), f"returns_{k.function}")
+        for k in binds
+        if k.bind.returns
+    ]
+    return tuple(sorted(set(found)))
+
+
+def _dtypes(table: TierTable, model: OperatorRecipe) -> tuple[str, ...]:
+    found = {
+        v
+        for _, conditions in table.tiers
+        for c in conditions
+        if c.subject.prop == "dtype"
+        for v in c.test.points()
+    }
+    found |= {
+        p.to
+        for tier in model.kernels
+        for p in tier.prepare.values()
+        if isinstance(p, Prepare) and p.to
+    }
+    return tuple(sorted(found))
+
+
+def _optional(tier: Tier) -> bool:
+    """A tier that asks whether its vendor op exists may do without it."""
+    return any(key.startswith("op.") for key in tier.when)
+
+
+def _settings(table: TierTable) -> tuple[tuple[str, str, str], ...]:
+    """Return (local name, scope, name) of what is read once."""
+    return tuple(
+        (s.expression(), s.scope, s.root) for s in table.subjects() if s.scope != "call"
+    )
+
+
+def _derived(table: TierTable, used: set[str]) -> tuple[tuple[str, str], ...]:
+    """Return the formulas that a tier reads, and those they read in turn, in declared order."""
+    wanted = set(used)
+    for name in reversed(table.derived):
+        if name in wanted:
+            wanted |= {s.split(".")[0] for s in table.derived[name].subjects}
+    return tuple((identifier(n), d.text) for n, d in table.derived.items() if n in wanted)
+
+
+def _tier(
+    model: OperatorRecipe,
+    tier: Tier,
+    index: int,
+    conditions: tuple[Condition, ...],
+    names: dict[str, str],
+) -> TierText:
+    arguments = [_prepared(p, tier) for p in model.params]
+    arguments += [f"{identifier(k)}={literal(v)}" for k, v in tier.fixed.items()]
+    return TierText(
+        name=tier.name,
+        index=index,
+        condition=" and ".join(c.expression() for c in conditions),
+        call=f"{names[tier.name]}({', '.join(arguments)})",
+        fallback=tier.fallback,
+        why=tier.why,
+    )
+
+
+def _prepared(param: str, tier: Tier) -> str:
+    how = tier.prepare.get(param)
+    if how is None:
+        return identifier(param)
+    if how == "contiguous" or (isinstance(how, Prepare) and how.do == "contiguous"):
+        return f"{identifier(param)}.contiguous()"
+    if isinstance(how, Prepare) and how.to:
+        return f"{identifier(param)}.to({identifier(how.to)})"
+    raise SourceError(f"prepare of {param!r}: cast needs `to`")
+
+
+def _own(model: OperatorRecipe) -> FunctionText:
+    return FunctionText(
+        name=identifier(model.name),
+        parameters=", ".join(identifier(p) for p in model.params),
+        note="called by our own classes",
+        guards=(),
+        targets="",
+        values="",
+        returns=None,
+        binding=model.name,
+    )
+
+
+def _bound(kernel: KernelBinding, table: TierTable) -> FunctionText:
+    """Return the function that upstream calls in one place, with upstream's own parameters."""
+    if not isinstance(kernel.call, Symbol) or kernel.call.signature is None:
+        raise SourceError(f"{kernel.binding.id}: the signature of its target is not known")
+    signature: Signature = kernel.call.signature
+    assignments = []
+    known = set(signature.names)
+    for param in table.params.values():
+        path = kernel.bind.args.get(param.name)
+        if path is None:
+            if not param.optional:
+                raise SourceError(f"{kernel.binding.id}: {param.name!r} is not mapped")
+            path_text = "None"
+        else:
+            if path.split(".")[0] not in known:
+                raise SourceError(f"{kernel.binding.id}: upstream has no {path!r}")
+            path_text = ".".join(identifier(p) for p in path.split("."))
+        if path_text != param.name:
+            assignments.append((identifier(param.name), path_text))
+    return FunctionText(
+        name=identifier(kernel.function),
+        parameters=parameter_list(signature),
+        note=f"{kernel.binding.target} ({kernel.bind.style})",
+        guards=tuple(guards(kernel.bind.ignores, signature)),
+        targets=", ".join(t for t, _ in assignments),
+        values=", ".join(v for _, v in assignments),
+        returns=f"returns_{kernel.function}" if kernel.bind.returns else None,
+        binding=kernel.binding.id,
+    )

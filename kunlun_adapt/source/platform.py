@@ -1,0 +1,197 @@
+"""What the platform template shows: the platform class of one release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kunlun_adapt.diagnostics import AdaptError
+from kunlun_adapt.documents.platform_map import ServerArg
+from kunlun_adapt.plan import (
+    CAPABILITIES,
+    PLATFORM,
+    PLATFORM_KIND,
+    Member,
+    Plan,
+    parse_subject,
+    parse_test,
+)
+from kunlun_adapt.upstream import Parameter, Signature, Symbol
+
+from .signatures import parameter_list
+from .text import SourceError, dotted, identifier, literal, module_and_name
+
+SELF = Signature((Parameter("self", "positional"),))
+
+
+@dataclass(frozen=True, slots=True)
+class CaseText:
+    """One value that a method hands out, under a condition on its arguments ("" for always)."""
+
+    condition: str
+    key: str
+    module: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MethodText:
+    """One generated method."""
+
+    name: str
+    parameters: str
+    decorator: str
+    cases: tuple[CaseText, ...]
+    call: str
+    fallthrough: str
+    server_args: tuple[tuple[str, str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformText:
+    """Everything that the platform module contains."""
+
+    class_name: str
+    base: tuple[str, str]
+    fields: tuple[tuple[str, str, str], ...]
+    imports: tuple[tuple[str, str], ...]
+    flags_class: str
+    flags: tuple[tuple[str, str], ...]
+    methods: tuple[MethodText, ...]
+    unset: bool
+
+
+def class_name(plan: Plan) -> str:
+    """Return the generated platform class's name."""
+    name = identifier(plan.platform_map.model.name)
+    return f"{name[:1].upper()}{name[1:]}Platform"
+
+
+def platform_text(plan: Plan) -> PlatformText:
+    """Return the texts of the platform class. Raises AdaptError without a platform interface."""
+    base = _object(plan, PLATFORM)
+    kind = plan.names.get(PLATFORM_KIND)
+    imports = {base}
+    fields, flags = [], []
+    methods: dict[str, list[Member]] = {}
+    for member in plan.members:
+        if member.spelling is None or not isinstance(member.symbol, Symbol):
+            raise AdaptError(
+                f"{member.binding.id}: no spelling that exists in sglang {plan.release}",
+                "run kunlun-adapt validate",
+            )
+        if member.spelling.method is not None:
+            methods.setdefault(member.spelling.method, []).append(member)
+        elif member.name.startswith(f"{CAPABILITIES}."):
+            flags.append((identifier(member.name.partition(".")[2]), literal(member.content)))
+        else:
+            fields.append((identifier(member.name), _value(member, kind), member.key))
+            if member.value == "upstream" and isinstance(kind, Symbol):
+                imports.add((kind.module, dotted(kind.qualname).split(".")[0]))
+    flags_class = ""
+    if flags:
+        where = _object(plan, CAPABILITIES)
+        imports.add(where)
+        flags_class = where[1]
+    texts = tuple(_method(plan, name, members) for name, members in methods.items())
+    return PlatformText(
+        class_name=class_name(plan),
+        base=base,
+        fields=tuple(fields),
+        imports=tuple(sorted(imports)),
+        flags_class=flags_class,
+        flags=tuple(flags),
+        methods=texts,
+        unset=any("UNSET" in t.parameters for t in texts),
+    )
+
+
+def _object(plan: Plan, key: str) -> tuple[str, str]:
+    """Return (module, name) of an upstream object that the map's interface names."""
+    symbol = plan.names.get(key)
+    if not isinstance(symbol, Symbol):
+        raise AdaptError(
+            f"sglang {plan.release} has no out-of-tree {key} interface",
+            "the interface exists from 0.5.11 on; run kunlun-adapt validate",
+        )
+    module, _, name = symbol.path.rpartition(".")
+    return dotted(module), identifier(name)
+
+
+def _value(member: Member, kind: Any) -> str:
+    if member.value == "upstream":
+        if not isinstance(kind, Symbol):
+            raise SourceError(f"{member.key}: interface names nothing for it")
+        return dotted(kind.qualname)
+    return literal(member.content)
+
+
+def _method(plan: Plan, name: str, members: list[Member]) -> MethodText:
+    symbol = members[0].symbol
+    signature = symbol.signature if isinstance(symbol, Symbol) else None
+    if signature is None:
+        raise SourceError(f"{name}: its signature is not known")
+    decorators = {"classmethod": "@classmethod", "staticmethod": "@staticmethod"}
+    decorator = decorators.get(symbol.kind, "") if isinstance(symbol, Symbol) else ""
+    own = signature if decorator == "@staticmethod" else signature.without_first()
+    first = members[0]
+    return MethodText(
+        name=identifier(name),
+        parameters=parameter_list(signature),
+        decorator=decorator,
+        cases=tuple(_case(m) for m in members if m.value != "server_args"),
+        call=_call(own) if first.value == "function" else "",
+        fallthrough=(
+            f"return super().{identifier(name)}({_call(own)})"
+            if all(m.spelling and m.spelling.argument for m in members)
+            else ""
+        ),
+        server_args=tuple(_server_arg(a) for a in plan.server_args)
+        if any(m.value == "server_args" for m in members)
+        else (),
+    )
+
+
+def _call(signature: Signature) -> str:
+    parts = []
+    for p in signature.parameters:
+        name = identifier(p.name)
+        stars = {"var_positional": f"*{name}", "var_keyword": f"**{name}"}
+        parts.append(
+            stars.get(p.kind) or (name if p.kind == "positional_only" else f"{name}={name}")
+        )
+    return ", ".join(parts)
+
+
+def _case(member: Member) -> CaseText:
+    leaf = member.key.rpartition(".")[2]
+    argument = member.spelling.argument if member.spelling else {}
+    condition = " and ".join(
+        f"{identifier(name)} == {literal(leaf if value == '$key' else value)}"
+        for name, value in argument.items()
+    )
+    if member.value in ("class", "function"):
+        module, name = module_and_name(member.content)
+        return CaseText(condition, member.key, module, name, "")
+    return CaseText(condition, member.key, "", "", literal(member.content))
+
+
+def _server_arg(arg: ServerArg) -> tuple[str, str, str, str]:
+    """Return (why, condition, attribute, value) of one server argument."""
+    place = f"server_args.{identifier(arg.arg)}"
+    tests = []
+    for name, value in arg.when.items():
+        subject = parse_subject(name)
+        tests.append(
+            parse_test(subject, value).expression(subject, f"server_args.{subject.expression()}")
+        )
+    if arg.force is None:
+        tests.append(f"{place} is None")
+        return arg.why, " and ".join(tests), place, literal(arg.default)
+    # Reading it first makes an argument that upstream does not have an error, not a new attribute.
+    tests.append(f"{place} != {literal(arg.force)}")
+    return arg.why, " and ".join(tests), place, literal(arg.force)
+
+
+
