@@ -144,7 +144,7 @@ class Lookup:
             return Lost("symbol_missing", None, f"{module} has no {name}")
         bound = table.scope.bindings.get(name, [])
         result = self._choose(table, (), bound, seen)
-        if isinstance(result, Found):
+        if isinstance(result, Found) and not _is_declared_only(result):
             return result
         served = self._wildcard(table, name, seen) or self._served(table, name, seen)
         if served is not None and (result is None or isinstance(served, Found)):
@@ -191,7 +191,12 @@ class Lookup:
         if binding.kind == "import":
             return self._import(binding, here, seen)
         itself = Found(table.name, table, binding, owners, guard=binding.guard)
-        if binding.alias is not None and not binding.placeholder:
+        earlier = [item for item in bound[: bound.index(binding)] if not item.type_checking]
+        if binding.alias == binding.name and earlier:
+            # `x = x` is what a careless rename leaves behind.
+            target = self._follow(table, owners, earlier[-1], bound, seen)
+            return _through(target, here, binding.guard) if isinstance(target, Found) else target
+        if binding.alias is not None:
             target = self.dotted_name(table, owners, binding.alias, seen)
             if isinstance(target, Found) and not target.external and _is_definition(target):
                 return _through(target, here, binding.guard)
@@ -204,9 +209,9 @@ class Lookup:
             return replace(_through(target, here, binding.guard), lazy=True)
         if binding.name in binding.call_names:
             # `f = compile(f)`: still the definition above, in a wrapper.
-            for earlier in reversed(bound[: bound.index(binding)]):
-                if earlier.kind in ("function", "class") and not earlier.type_checking:
-                    inner = Found(table.name, table, earlier, owners, guard=earlier.guard)
+            for item in reversed(earlier):
+                if item.kind in ("function", "class"):
+                    inner = Found(table.name, table, item, owners, guard=item.guard)
                     return replace(_through(inner, here, binding.guard), wrapper=binding.call)
         return itself
 
@@ -418,6 +423,11 @@ def _is_definition(found: Found) -> bool:
 
 def _is_placeholder(found: Found) -> bool:
     return found.binding is not None and found.binding.placeholder
+
+
+def _is_declared_only(found: Found) -> bool:
+    """Whether a module only annotates the name, which binds nothing."""
+    return found.binding is not None and not found.owners and found.binding.kind == "annotation"
 
 
 def _through(found: Found, here: Location, guard: str | None) -> Found:

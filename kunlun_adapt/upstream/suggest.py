@@ -8,14 +8,20 @@ from dataclasses import replace
 from rapidfuzz import fuzz, process
 
 from kunlun_adapt.upstream.describe import describe
-from kunlun_adapt.upstream.lookup import Found, Lookup, Lost, own_scopes
+from kunlun_adapt.upstream.lookup import ROOT, Found, Lookup, Lost, own_scopes
 from kunlun_adapt.upstream.module import ModuleTable
 from kunlun_adapt.upstream.release import Release, module_of
 from kunlun_adapt.upstream.symbols import Location, Missing, Suggestion, Symbol
 
-_DEFINITION = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|^(\w+)[ \t]*[:=]", re.M)
+# Two plain patterns are three times as fast as one with alternatives at each line start; what
+# they find inside strings is sorted out when a place is looked at.
+_DEFINITION = re.compile(rb"(?:def|class) (\w+)[(:]")
+_ASSIGNMENT = re.compile(rb"^(\w+) *[:=]", re.M)
 _COUNT = 5
 _NEAR_SCORE = 75.0
+_LIKE_SCORE = 85.0
+#: Names such as `forward` have thousands of places; the nearest files are looked at.
+_MAX_PLACES = 20
 
 
 class Places:
@@ -28,12 +34,22 @@ class Places:
 
     def of(self, name: str) -> list[Location]:
         """The lines that define a name, in file order; test files left out."""
-        if self._by_name is None:
-            self._by_name = self._scan()
         return [
             Location(self._files[file], self._line(self._files[file], offset))
-            for file, offset in self._by_name.get(name.encode(), [])
+            for file, offset in self._index().get(name.encode(), [])
         ]
+
+    def like(self, name: str, cutoff: float) -> list[str]:
+        """The names that are defined anywhere and spelled almost like this one, best first."""
+        hits = process.extract(
+            name.encode(), list(self._index()), scorer=fuzz.ratio, limit=3, score_cutoff=cutoff
+        )
+        return [hit[0].decode("utf-8", "replace") for hit in hits]
+
+    def _index(self) -> dict[bytes, list[tuple[int, int]]]:
+        if self._by_name is None:
+            self._by_name = self._scan()
+        return self._by_name
 
     def _line(self, file: str, offset: int) -> int:
         return (self._release.read(file) or b"").count(b"\n", 0, offset) + 1
@@ -45,9 +61,10 @@ class Places:
                 continue
             number = len(self._files)
             self._files.append(path)
-            for match in _DEFINITION.finditer(self._release.read(path) or b""):
-                group = 1 if match[1] else 2
-                found.setdefault(match[group], []).append((number, match.start(group)))
+            source = self._release.read(path) or b""
+            for pattern in (_DEFINITION, _ASSIGNMENT):
+                for match in pattern.finditer(source):
+                    found.setdefault(match[1], []).append((number, match.start(1)))
         return found
 
 
@@ -59,74 +76,112 @@ def suggest(
     `fingerprint` is the body hash that the symbol had when it still resolved: a place with the
     same body is all but certain.
     """
+    if missing.path.partition(".")[0] != ROOT:
+        return missing
     rest = missing.path.removeprefix(missing.deepest).lstrip(".").split(".")
     leaf = missing.path.rpartition(".")[2]
     found: list[Suggestion] = []
-    wanted = [leaf] if leaf == rest[0] else [leaf, *rest[:-1]]
-    for name in wanted:
-        tail = missing.path.partition(f".{name}.")[2] if name != leaf else ""
-        for location in places.of(name):
-            symbol = _symbol_at(lookup, location, name, tail)
-            if symbol is None or symbol.path == missing.path:
-                continue
-            same = bool(fingerprint) and symbol.fingerprint == fingerprint
-            score = 0.6 + 0.3 * fuzz.ratio(missing.path, symbol.path) / 100
-            why = f"{symbol.kind} of the same name"
-            if same:
-                score, why = 0.99, f"{why} and the same body"
-            elif fingerprint:
-                why += ", another body"
-            found.append(Suggestion(symbol.path, symbol.location, round(score, 3), why))
+    # A method is looked for below its class, since many classes have a `forward`.
+    names = [part for part in rest if part[:1].isupper()] or [leaf]
+    for name in dict.fromkeys([names[0], leaf]):
+        tail = missing.path.partition(f".{name}.")[2]
+        found = _elsewhere(lookup, places, missing.path, name, tail, fingerprint)
         if found:
             break
+    found = found or _near(lookup, missing.path, missing.deepest, rest)
     if not found:
-        found = _near(lookup, missing.deepest, rest)
+        for name in places.like(leaf, _LIKE_SCORE):
+            for item in _elsewhere(lookup, places, missing.path, name, "", fingerprint):
+                score = round(item.score * fuzz.ratio(name, leaf) / 100, 3)
+                found.append(replace(item, score=score, why="a similar name elsewhere"))
     unique = {item.path: item for item in sorted(found, key=lambda item: item.score)}
     best = sorted(unique.values(), key=lambda item: (-item.score, item.path))[:_COUNT]
     return replace(missing, suggestions=tuple(best))
 
 
-def _near(lookup: Lookup, deepest: str, rest: list[str]) -> list[Suggestion]:
-    """Names like the missing one, in the module or class that does exist."""
-    names = _names_in(lookup, deepest)
+def _elsewhere(
+    lookup: Lookup, places: Places, path: str, name: str, tail: str, fingerprint: str | None
+) -> list[Suggestion]:
+    """The places that define a name, with what the path had below it."""
     found: list[Suggestion] = []
-    for name, score, _ in process.extract(rest[0], list(names), scorer=fuzz.ratio, limit=3):
-        if score >= _NEAR_SCORE:
-            path = ".".join([deepest, name, *rest[1:]])
-            found.append(Suggestion(path, names[name], round(score / 100, 3), "a similar name"))
+    locations = places.of(name)
+    if len(locations) > _MAX_PLACES:
+        near = {item.file: fuzz.ratio(path.replace(".", "/"), item.file) for item in locations}
+        locations = sorted(locations, key=lambda item: -near[item.file])[:_MAX_PLACES]
+    for location in locations:
+        symbol = _symbol_at(lookup, location, name, tail)
+        if symbol is None or symbol.path == path:
+            continue
+        score = 0.6 + 0.3 * fuzz.ratio(path, symbol.path) / 100
+        why = f"{symbol.kind.replace('_', ' ')} of the same name"
+        if fingerprint and symbol.fingerprint == fingerprint:
+            score, why = 0.99, f"{why} and the same body"
+        elif fingerprint:
+            why += ", with another body"
+        found.append(Suggestion(symbol.path, symbol.location, round(score, 3), why))
     return found
 
 
-def _names_in(lookup: Lookup, path: str) -> dict[str, Location]:
-    module, parts = path, list[str]()
-    while module and not lookup.is_module(module):
-        module, _, last = module.rpartition(".")
-        parts.insert(0, last)
-    table = lookup.table(module) if module else None
-    names: dict[str, Location] = {}
-    if not parts:
-        if isinstance(table, ModuleTable):
-            for name, bound in table.scope.bindings.items():
-                names[name] = Location(table.file, bound[-1].line)
-        prefix = module.replace(".", "/") + "/"
-        for file in lookup.release.files():
-            inner = file.removeprefix(prefix)
-            name = inner.partition("/")[0].removesuffix(".py")
-            if inner != file and module_of(file) is not None and name != "__init__":
-                names.setdefault(name, Location(file, 1))
-        return names
-    found = lookup.module(module)
-    for part in parts:
-        if not isinstance(found, Found):
-            return names
+def _near(lookup: Lookup, path: str, deepest: str, rest: list[str]) -> list[Suggestion]:
+    """Names like the missing one that do resolve, in the module or class that does exist."""
+    names = _names_in(lookup, deepest)
+    found: list[Suggestion] = []
+    hits = process.extract(
+        rest[0], list(names), scorer=fuzz.ratio, limit=5, score_cutoff=_NEAR_SCORE
+    )
+    for name, score, _ in hits:
+        near = ".".join([deepest, name, *rest[1:]])
+        owner = _walk(lookup, deepest)
+        for part in [name, *rest[1:]]:
+            owner = lookup.member(owner, part) if isinstance(owner, Found) else owner
+        if isinstance(owner, Found) and near != path:
+            found.append(
+                Suggestion(near, owner.location, round(score / 100, 3), "a similar name here")
+            )
+    return found
+
+
+def _walk(lookup: Lookup, path: str) -> Found | Lost:
+    """The module, or the class in one, of a path that is known to resolve."""
+    parts = path.split(".")
+    depth = len(parts)
+    while depth > 1 and not lookup.is_module(".".join(parts[:depth])):
+        depth -= 1
+    found = lookup.module(".".join(parts[:depth]))
+    for part in parts[depth:]:
+        if isinstance(found, Lost):
+            break
         found = lookup.member(found, part)
-    if isinstance(found, Found):
-        for klass in lookup.mro(found)[0]:
-            for scope in own_scopes(klass):
-                for name, bound in scope.bindings.items():
-                    assert klass.table is not None
-                    names.setdefault(name, Location(klass.table.file, bound[-1].line))
-    return names
+    return found
+
+
+def _names_in(lookup: Lookup, path: str) -> set[str]:
+    """The names that a module, with its wildcards and submodules, or a class may have."""
+    found = _walk(lookup, path) if path else None
+    if not isinstance(found, Found):
+        return set()
+    if found.binding is not None:
+        return {
+            name
+            for klass in lookup.mro(found)[0]
+            for scope in own_scopes(klass)
+            for name in scope.bindings
+        }
+    names: set[str] = set()
+    pending, done = [found.module], set[str]()
+    while pending:
+        module = pending.pop()
+        table = lookup.table(module)
+        if module in done or not isinstance(table, ModuleTable):
+            continue
+        done.add(module)
+        names |= set(table.scope.bindings)
+        pending += [wildcard.source for wildcard in table.scope.wildcards]
+    prefix = found.module.replace(".", "/") + "/"
+    for file in lookup.release.files():
+        if file.startswith(prefix) and module_of(file) is not None:
+            names.add(file.removeprefix(prefix).partition("/")[0].removesuffix(".py"))
+    return names - {"__init__"}
 
 
 def _symbol_at(lookup: Lookup, location: Location, name: str, tail: str = "") -> Symbol | None:
