@@ -87,6 +87,19 @@ class Server:
         except OSError as error:
             raise ServerFailed(f"{path}: {error}\n{tail(self.log)}") from error
 
+    def flush_cache(self) -> None:
+        """Forget all cached prefixes; waits a moment for requests that have just ended."""
+        deadline = time.monotonic() + 10.0
+        while True:
+            request = urllib.request.Request(f"{self.url}/flush_cache", method="POST")
+            try:
+                with urllib.request.urlopen(request, timeout=REQUEST_SECONDS):
+                    return
+            except urllib.error.HTTPError as error:
+                if time.monotonic() > deadline:
+                    raise ServerFailed(f"flush_cache: {error}\n{tail(self.log)}") from error
+                time.sleep(0.2)
+
     def ledger(self, complete: Callable[[Ledger], bool], seconds: float = 15.0) -> Ledger:
         """The ledger once it is `complete`, or as it stands after some seconds.
 

@@ -1,0 +1,3 @@
+"""An implementation module that does not even import."""
+
+raise RuntimeError("sabotaged implementation module was imported")
