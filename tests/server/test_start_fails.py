@@ -1,4 +1,4 @@
-"""What is not in effect stops the start, with exit code 1 and a way out; nothing goes on silently."""
+"""What is not in effect stops the start, with exit code 1 and a way out."""
 
 from __future__ import annotations
 

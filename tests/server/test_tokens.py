@@ -1,4 +1,4 @@
-"""A real SGLang server with the plugin says, token for token, what Hugging Face transformers says."""
+"""A real SGLang server with the plugin says what transformers says, token for token."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Tests of the built wheel, installed where nothing else is."""
