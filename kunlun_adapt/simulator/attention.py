@@ -13,6 +13,7 @@ from torch import Tensor
 
 from kunlun_adapt.golden.attention import attend, gather_pages
 from kunlun_adapt.golden.mla import gather_rows
+from kunlun_adapt.simulator.contract import simulated
 
 
 def _attend(query: Tensor, key: Tensor, value: Tensor, scale: float, causal: bool) -> Tensor:
@@ -21,6 +22,7 @@ def _attend(query: Tensor, key: Tensor, value: Tensor, scale: float, causal: boo
     return torch.cat([attend(row[None], key, value, scale) for row in query])
 
 
+@simulated("kunlun_ops.prefill_attention")
 def prefill_attention(
     q: Tensor,
     k: Tensor,
@@ -60,6 +62,7 @@ def prefill_attention(
         out[begin:end].copy_(_attend(q[begin:end], key, value, scale, is_causal))
 
 
+@simulated("kunlun_ops.speculative_attention")
 def speculative_attention(
     out: Tensor,
     q: Tensor,
@@ -92,6 +95,7 @@ def speculative_attention(
         result[index].copy_(attend(query[index], key, value, factor))
 
 
+@simulated("kunlun_ops.paged_attention")
 def paged_attention(
     out: Tensor,
     x: Tensor,

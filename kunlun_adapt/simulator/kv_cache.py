@@ -8,8 +8,10 @@ from __future__ import annotations
 from torch import Tensor
 
 from kunlun_adapt.golden.kv_cache import store_kv_cache
+from kunlun_adapt.simulator.contract import simulated
 
 
+@simulated("kunlun_ops.reshape_and_cache")
 def reshape_and_cache(
     key: Tensor,
     value: Tensor,
@@ -24,6 +26,7 @@ def reshape_and_cache(
     store_kv_cache(key, value, key_cache, value_cache, slot_mapping)
 
 
+@simulated("kunlun_ops.reshape_and_cache_flash")
 def reshape_and_cache_flash(
     key: Tensor,
     value: Tensor,

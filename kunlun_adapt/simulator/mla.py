@@ -11,6 +11,7 @@ from torch import Tensor
 
 from kunlun_adapt.golden.attention import attend
 from kunlun_adapt.golden.kv_cache import store_mla_cache
+from kunlun_adapt.simulator.contract import simulated
 
 
 def _selected(
@@ -29,6 +30,7 @@ def _selected(
     return mixed, largest, torch.exp(scores - largest[:, None]).sum(dim=-1)
 
 
+@simulated("kunlun_ops.fwd_kvcache_mla")
 def fwd_kvcache_mla(
     q_c: Tensor,
     kv_cache: Tensor,
@@ -56,6 +58,7 @@ def fwd_kvcache_mla(
             )
 
 
+@simulated("kunlun_ops.sparse_prefill_fwd_opt")
 def sparse_prefill_fwd_opt(
     q: Tensor,
     kv: Tensor,
@@ -78,6 +81,7 @@ def sparse_prefill_fwd_opt(
         out[token], max_logits[token], lse[token] = mixed, largest, largest + total.log()
 
 
+@simulated("kunlun_ops.concat_and_cache_mla")
 def concat_and_cache_mla(
     kv_c: Tensor, k_pe: Tensor, slot_mapping: Tensor, kv_cache: Tensor
 ) -> None:
@@ -85,6 +89,7 @@ def concat_and_cache_mla(
     store_mla_cache(kv_c, k_pe, kv_cache, slot_mapping)
 
 
+@simulated("kunlun_ops.set_mla_kv_buffer_triton")
 def set_mla_kv_buffer_triton(
     kv_buffer: Tensor, loc: Tensor, cache_k_nope: Tensor, cache_k_rope: Tensor
 ) -> None:

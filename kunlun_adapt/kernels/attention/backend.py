@@ -39,6 +39,9 @@ class KunlunAttentionBackend(AttentionBackend):
     def __init__(self, runner: Any) -> None:
         super().__init__()
         self.forward_metadata: DecodeMetadata | ExtendMetadata | None = None
+        # Models read the pools off the backend, under upstream's names.
+        self.token_to_kv_pool = runner.token_to_kv_pool
+        self.req_to_token_pool = runner.req_to_token_pool
         self._pool = runner.token_to_kv_pool
         self._req_to_token = runner.req_to_token_pool.req_to_token
         self._page_size = int(self._pool.page_size)
