@@ -2,8 +2,8 @@
 
 A contract says what the public call sites of a vendor op show: argument names and order, dtypes,
 shapes, contiguity, limits. It lives in ``contracts/<family>.yaml``, one file per operator family;
-the simulated ops of the family live in ``kunlun_adapt/simulator/<family>.py``. ``install()`` imports
-the family module of every file in ``contracts/``, so a new family takes just these two files::
+the simulated ops of the family live in ``kunlun_adapt/simulator/<family>.py``. ``install()``
+imports the family module of every file in ``contracts/``, so a family takes just these two files::
 
     # contracts/activation.yaml
     family: activation
@@ -133,29 +133,33 @@ class Contract:
         """The last part of the op's full name."""
         return self.op.rpartition(".")[2]
 
-    def signature(self) -> inspect.Signature:
-        """Return the call signature, every argument positional or keyword."""
-        parameters = [
-            inspect.Parameter(
-                arg.name,
-                inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                default=None if arg.optional and arg.default is ABSENT else arg.default,
-            )
-            for arg in self.args
-        ]
-        # A required argument may follow one with a default in a vendor's keyword call;
-        # inspect refuses that order, so what follows a default becomes keyword only.
-        seen_default = False
-        for index, parameter in enumerate(parameters):
-            if parameter.default is not ABSENT:
-                seen_default = True
-            elif seen_default:
-                parameters[index:] = [
-                    later.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-                    for later in parameters[index:]
-                ]
-                break
-        return inspect.Signature(parameters)
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return the call's arguments by name, defaults filled in.
+
+        Unlike a Python signature, a required argument may follow one with a default, as in some
+        of the vendor's keyword calls. Raises ContractError for a call that does not fit.
+        """
+        names = [arg.name for arg in self.args]
+        if len(args) > len(names):
+            raise self._misfit(f"{len(args)} positional arguments")
+        bound = dict(zip(names, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in names:
+                raise self._misfit(f"an unknown argument {name!r}")
+            if name in bound:
+                raise self._misfit(f"two values for {name!r}")
+            bound[name] = value
+        for arg in self.args:
+            if arg.name in bound:
+                continue
+            if arg.default is ABSENT and not arg.optional:
+                raise self._misfit(f"no value for {arg.name!r}")
+            bound[arg.name] = None if arg.default is ABSENT else arg.default
+        return bound
+
+    def _misfit(self, what: str) -> ContractError:
+        names = ", ".join(arg.name for arg in self.args)
+        return ContractError(self.op, f"called with {what}; the op takes {names}")
 
 
 _registry: dict[str, Callable[..., Any]] = {}
@@ -169,7 +173,6 @@ def simulated(op: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     function's parameters are not the contract's.
     """
     contract = contracts()[op]
-    signature = contract.signature()
     names = [arg.name for arg in contract.args]
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -179,14 +182,10 @@ def simulated(op: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
         @functools.wraps(function)
         def checked(*args: Any, **kwargs: Any) -> Any:
-            try:
-                bound = signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise ContractError(op, f"{error}; the op takes {', '.join(names)}") from None
-            bound.apply_defaults()
-            check_call(contract, bound.arguments)
+            arguments = contract.bind(args, kwargs)
+            check_call(contract, arguments)
             calls[op] += 1
-            return function(**bound.arguments)
+            return function(**arguments)
 
         checked.__simulator__ = True  # type: ignore[attr-defined]  # the mark that reports read
         _registry[op] = checked

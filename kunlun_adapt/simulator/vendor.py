@@ -167,15 +167,22 @@ def torch_schema(contract: Contract) -> str:
     """Return the torch.library schema that the contract amounts to."""
     written = 0
     parts = []
-    for arg in contract.args:
-        text, written = _schema_argument(arg, written)
+    # A schema allows no required argument after one with a default.
+    required = [i for i, arg in enumerate(contract.args) if _is_required(arg)]
+    last_required = required[-1] if required else -1
+    for position, arg in enumerate(contract.args):
+        text, written = _schema_argument(arg, written, position > last_required)
         parts.append(text)
     results = ["Tensor"] * contract.returns
     returns = results[0] if len(results) == 1 else f"({', '.join(results)})"
     return f"{contract.name}({', '.join(parts)}) -> {returns}"
 
 
-def _schema_argument(arg: Argument, written: int) -> tuple[str, int]:
+def _is_required(arg: Argument) -> bool:
+    return arg.default is ABSENT and not arg.optional
+
+
+def _schema_argument(arg: Argument, written: int, with_default: bool) -> tuple[str, int]:
     optional = "?" if arg.optional else ""
     if arg.is_tensor:
         kind = "Tensor"
@@ -185,9 +192,9 @@ def _schema_argument(arg: Argument, written: int) -> tuple[str, int]:
     else:
         kind = {"list": "int[]", None: "int"}.get(arg.type, arg.type or "int")
     text = f"{kind}{optional} {arg.name}"
-    if arg.default is not ABSENT:
+    if with_default and arg.default is not ABSENT:
         value = f'"{arg.default}"' if isinstance(arg.default, str) else arg.default
         text += f"={value}"
-    elif arg.optional:
+    elif with_default and arg.optional:
         text += "=None"
     return text, written
