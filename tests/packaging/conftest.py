@@ -69,9 +69,11 @@ def installed(
     distributions: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Installed:
     folder = tmp_path_factory.mktemp("fresh") / "venv"
-    venv.create(folder, with_pip=True, symlinks=True)
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-qq", "--no-input"]
-    done = run([*pip, "--disable-pip-version-check", str(distributions[1])], folder)
+    # Installed from outside: pip and setuptools in the environment would weigh half as much as we.
+    venv.create(folder, with_pip=False, symlinks=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
+    options = ["-qq", "--no-input", "--disable-pip-version-check"]
+    done = run([*pip, "install", *options, str(distributions[1])], folder)
     assert done.returncode == 0, done.stdout + done.stderr
     (site_packages,) = folder.glob("lib/python*/site-packages")
     return Installed(folder, site_packages)
