@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from importlib.metadata import PackageNotFoundError, version
 
 import pytest
+from hypothesis import settings
+
+# A deadline per example is a timing assertion, and fails on a machine that is busy.
+settings.register_profile("no-deadline", deadline=None)
+settings.load_profile("no-deadline")
 
 # marker → the modules without which its tests cannot run.
 NEEDS = {"torch": ("torch",), "server": ("torch", "sglang"), "upstream": ()}
@@ -52,8 +58,6 @@ def _check_release() -> None:
     wanted = os.environ.get("KUNLUN_ADAPT_TEST_SGLANG")
     if not wanted:
         return
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
         found = version("sglang")
     except PackageNotFoundError:
