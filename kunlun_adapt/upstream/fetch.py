@@ -42,7 +42,7 @@ class PipResult:
 PipRunner = Callable[[Sequence[str], Callable[[str], None]], PipResult]
 
 CACHE_VARIABLE = "KUNLUN_ADAPT_CACHE"
-_OTHER_PYTHONS = ("3.11", "3.12", "3.10", "3.13", "3.14")
+_OTHER_PYTHONS = ("3.12", "3.11", "3.13", "3.10")
 _GLIBC = range(17, 43)
 _UNREACHABLE = (
     "NewConnectionError",
@@ -76,9 +76,13 @@ def fetch_wheel(
     Safe to call from many processes at once. Raises ReleaseError where the version does not
     exist (with the nearest ones), where no index answers, and where `offline` forbids to ask.
     """
-    folder = (cache_dir or default_cache_dir()) / "releases"
+    cache = cache_dir or default_cache_dir()
+    folder = cache / "releases"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # One by one: with parents=True the mode would hold for the last folder only.
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        cache.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise ReleaseError(
             f"the cache folder {folder} cannot be made: {error}",
@@ -162,16 +166,15 @@ def _download(folder: Path, version: Version, progress: Progress, pip: PipRunner
 def _interpreters() -> Iterator[list[str]]:
     """pip flags to ask with: for the running interpreter first, then for others on Linux."""
     yield []
-    for machine in ("x86_64", "aarch64"):
-        platforms = [f"manylinux_2_{minor}_{machine}" for minor in reversed(_GLIBC)]
-        platforms += [f"manylinux2014_{machine}", f"linux_{machine}"]
-        for python in _OTHER_PYTHONS:
-            flags = ["--implementation", "cp", "--python-version", python]
-            for abi in (f"cp{python.replace('.', '')}", "abi3", "none"):
-                flags += ["--abi", abi]
-            for platform in platforms:
-                flags += ["--platform", platform]
-            yield flags
+    platforms = [f"manylinux_2_{minor}_x86_64" for minor in reversed(_GLIBC)]
+    platforms += ["manylinux2014_x86_64", "linux_x86_64"]
+    for python in _OTHER_PYTHONS:
+        flags = ["--implementation", "cp", "--python-version", python]
+        for abi in (f"cp{python.replace('.', '')}", "abi3", "none"):
+            flags += ["--abi", abi]
+        for platform in platforms:
+            flags += ["--platform", platform]
+        yield flags
 
 
 def _reporter(version: Version, progress: Progress) -> Callable[[str], None]:
