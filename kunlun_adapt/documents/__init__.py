@@ -1,7 +1,7 @@
 """YAML documents as typed models that remember where each of their parts stands."""
 
-from .adaptation_recipe import AdaptationRecipe
-from .catalog import (
+from kunlun_adapt.documents.adaptation_recipe import AdaptationRecipe
+from kunlun_adapt.documents.catalog import (
     ENVIRONMENT,
     MAP_FILE,
     OPERATORS,
@@ -11,19 +11,15 @@ from .catalog import (
     load_catalog,
     workspace_files,
 )
-from .fields import API_VERSION, Served, in_range
-from .loader import RawDocument, load_bytes, load_file, resolve_scalar
-from .operator_recipe import Bind, OperatorRecipe, Prepare, Tier
-from .parse import KINDS, Document, parse
-from .platform_map import Hook, HookAt, PlatformMap, ServerArg, Shim, Spelling
+from kunlun_adapt.documents.fields import API_VERSION, Served, in_range
+from kunlun_adapt.documents.loader import RawDocument, load_bytes, load_file, resolve_scalar
+from kunlun_adapt.documents.operator_recipe import Bind, OperatorRecipe, Prepare, Tier
+from kunlun_adapt.documents.parse import KINDS, Document, parse
+from kunlun_adapt.documents.platform_map import Hook, HookAt, PlatformMap, ServerArg, Shim, Spelling
 
 __all__ = [
     "API_VERSION",
-    "ENVIRONMENT",
     "KINDS",
-    "MAP_FILE",
-    "OPERATORS",
-    "RECIPES",
     "AdaptationRecipe",
     "Bind",
     "Catalog",
@@ -39,12 +35,10 @@ __all__ = [
     "Shim",
     "Spelling",
     "Tier",
-    "find_workspace",
     "in_range",
     "load_bytes",
     "load_catalog",
     "load_file",
     "parse",
     "resolve_scalar",
-    "workspace_files",
 ]

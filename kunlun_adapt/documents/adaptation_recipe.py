@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from .fields import ANY, Identifier, Range, Slug, Strict, Why
+from kunlun_adapt.documents.fields import ANY, Identifier, Range, Slug, Strict, Why
 
 
 class AdaptationRecipe(Strict):

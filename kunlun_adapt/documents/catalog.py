@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kunlun_adapt.diagnostics import CODES, AdaptError, Finding
-
-from .adaptation_recipe import AdaptationRecipe
-from .loader import load_file
-from .operator_recipe import OperatorRecipe
-from .parse import Document, parse
-from .platform_map import PlatformMap
-
-MAP_FILE = "platform_map.yaml"
-OPERATORS = "operator_recipes"
-RECIPES = "recipes"
-ENVIRONMENT = "KUNLUN_ADAPT_WORKSPACE"
+from kunlun_adapt.diagnostics import CODES, Finding
+from kunlun_adapt.locate import MAP_FILE, OPERATORS, RECIPES, workspace_files
+from kunlun_adapt.documents.adaptation_recipe import AdaptationRecipe
+from kunlun_adapt.documents.loader import load_file
+from kunlun_adapt.documents.operator_recipe import OperatorRecipe
+from kunlun_adapt.documents.parse import Document, parse
+from kunlun_adapt.documents.platform_map import PlatformMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,43 +27,6 @@ class Catalog:
 
     def operator(self, name: str) -> Document[OperatorRecipe] | None:
         return next((d for d in self.operators if d.model.name == name), None)
-
-
-def find_workspace(given: Path | str | None = None) -> Path:
-    """Return the folder that holds `platform_map.yaml`.
-
-    In this order: `given`, `$KUNLUN_ADAPT_WORKSPACE`, the workspace inside the installed package,
-    the checkout that the package lies in. Raises AdaptError where there is none.
-    """
-    asked = given or os.environ.get(ENVIRONMENT)
-    if asked:
-        root = Path(asked).expanduser()
-        if not (root / MAP_FILE).is_file():
-            raise AdaptError(
-                f"no workspace in {root}: {MAP_FILE} is missing",
-                f"point --workspace or {ENVIRONMENT} at a folder that holds {MAP_FILE}",
-            )
-        return root
-    package = Path(__file__).resolve().parent.parent
-    for root in (package / "workspace", package.parent):
-        if (root / MAP_FILE).is_file():
-            return root
-    raise AdaptError(
-        "no workspace found beside the installed package",
-        f"reinstall kunlun-adapt, or point {ENVIRONMENT} at a folder that holds {MAP_FILE}",
-    )
-
-
-def workspace_files(root: Path) -> list[tuple[str, Path]]:
-    """Return (name, path) of every document file of a workspace, the map first, in a stable order."""
-    files = [(MAP_FILE, root / MAP_FILE)]
-    for folder in (OPERATORS, RECIPES):
-        files += sorted(
-            (path.relative_to(root).as_posix(), path)
-            for path in (root / folder).rglob("*.yaml")
-            if path.is_file()
-        )
-    return files
 
 
 def load_catalog(root: Path) -> Catalog:
@@ -95,9 +52,7 @@ def load_catalog(root: Path) -> Catalog:
         findings=(),
     )
     findings.extend(_duplicates(catalog))
-    return Catalog(
-        root, catalog.platform_map, catalog.operators, catalog.recipes, tuple(findings)
-    )
+    return Catalog(root, catalog.platform_map, catalog.operators, catalog.recipes, tuple(findings))
 
 
 def _duplicates(catalog: Catalog) -> list[Finding]:

@@ -157,9 +157,7 @@ class _Reader:
             self.broken = True
             return None
         mark = node.start_mark
-        self.document.positions[path] = Position(
-            self.document.file, mark.line + 1, mark.column + 1
-        )
+        self.document.positions[path] = Position(self.document.file, mark.line + 1, mark.column + 1)
         if isinstance(node, yaml.CollectionNode) and node.tag not in _COLLECTION_TAGS:
             self._fault(node, f"tag {node.tag!r} is not allowed", "write a plain value")
             self.broken = True
@@ -184,9 +182,7 @@ class _Reader:
                 continue
             entry = (*path, key)
             mark = key_node.start_mark
-            self.document.keys[entry] = Position(
-                self.document.file, mark.line + 1, mark.column + 1
-            )
+            self.document.keys[entry] = Position(self.document.file, mark.line + 1, mark.column + 1)
             result[key] = self._value(value_node, entry)
         return result
 

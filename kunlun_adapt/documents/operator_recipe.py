@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .fields import (
+from kunlun_adapt.documents.fields import (
     ANY,
     ArgPath,
     Identifier,
@@ -20,7 +20,7 @@ from .fields import (
     Target,
     Why,
 )
-from .platform_map import Exclusion
+from kunlun_adapt.documents.platform_map import Exclusion
 
 When = dict[str, Scalar | list[Scalar]]
 
@@ -63,7 +63,9 @@ class Tier(Strict):
     @model_validator(mode="after")
     def _has_impl(self) -> Tier:
         if self.impl is None and self.name != "golden":
-            raise PydanticCustomError("tier", "a tier needs impl (only the golden tier has its own)")
+            raise PydanticCustomError(
+                "tier", "a tier needs impl (only the golden tier has its own)"
+            )
         return self
 
 

@@ -11,12 +11,11 @@ from pydantic_core import ErrorDetails
 from rapidfuzz import process
 
 from kunlun_adapt.diagnostics import CODES, Finding, Position
-
-from .adaptation_recipe import AdaptationRecipe
-from .fields import API_VERSION
-from .loader import RawDocument
-from .operator_recipe import OperatorRecipe
-from .platform_map import PlatformMap
+from kunlun_adapt.documents.adaptation_recipe import AdaptationRecipe
+from kunlun_adapt.documents.fields import API_VERSION
+from kunlun_adapt.documents.loader import RawDocument
+from kunlun_adapt.documents.operator_recipe import OperatorRecipe
+from kunlun_adapt.documents.platform_map import PlatformMap
 
 M = TypeVar("M", bound=BaseModel, covariant=True)
 
@@ -45,7 +44,9 @@ class Document(Generic[M]):
         return self.raw.key_at(*path)
 
 
-def parse(raw: RawDocument, expected: str | None = None) -> tuple[Document[Any] | None, list[Finding]]:
+def parse(
+    raw: RawDocument, expected: str | None = None
+) -> tuple[Document[Any] | None, list[Finding]]:
     """Return the typed document, or None and the findings that say why it is not one."""
     if not isinstance(raw.data, dict):
         found = "a list" if isinstance(raw.data, list) else "a plain value"
@@ -159,7 +160,5 @@ def _closest(word: str, choices: Iterable[str]) -> str | None:
     return f"did you mean {found[0]!r}?" if found else None
 
 
-def _finding(
-    code: str, position: Position, message: str, suggestion: str | None = None
-) -> Finding:
+def _finding(code: str, position: Position, message: str, suggestion: str | None = None) -> Finding:
     return Finding(code, CODES[code].severity, message, position, suggestion=suggestion)

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .fields import (
+from kunlun_adapt.documents.fields import (
     ANY,
     ArgPath,
     Identifier,

@@ -10,6 +10,7 @@ from pathlib import Path
 import jinja2
 
 from kunlun_adapt.diagnostics import AdaptError
+from kunlun_adapt.locate import template_folders
 from kunlun_adapt.plan import ConditionError, KernelBinding, Plan
 from kunlun_adapt.upstream import Symbol
 
@@ -18,7 +19,6 @@ from .operators import operator_text
 from .platform import class_name, platform_text
 from .text import SourceError, comment, dotted, identifier, literal
 
-TEMPLATES = "templates"
 PROCESS = "process"
 
 
@@ -49,10 +49,9 @@ class KernelText:
 
 def template_folder(workspace: Path) -> Path:
     """Return the folder of the templates: the workspace's own, else those of the package."""
-    package = Path(__file__).resolve().parent.parent
-    for root in (workspace, package / "workspace", package.parent):
-        if (root / TEMPLATES).is_dir():
-            return root / TEMPLATES
+    for folder in template_folders(workspace):
+        if folder.is_dir():
+            return folder
     raise AdaptError("the templates are missing", "reinstall kunlun-adapt")
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kunlun_adapt.source.text import identifier, literal, literal_default
 from kunlun_adapt.upstream import Parameter, Signature
-
-from .text import identifier, literal, literal_default
 
 UNSET = "UNSET"
 

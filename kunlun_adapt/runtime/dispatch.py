@@ -1,0 +1,91 @@
+"""What generated dispatch functions call: counters, refusals and settings read once.
+
+Nothing here runs per call but the counter increments in the generated text itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+from typing import Any
+
+from . import ledger
+
+logger = logging.getLogger("kunlun_adapt")
+
+
+class CallRefused(RuntimeError):
+    """A call that no tier serves, or that passes what the binding may not ignore."""
+
+
+def tally(operator: str, tiers: tuple[str, ...]) -> list[int]:
+    """Return the counters of an operator's tiers, in their order; the ledger reads the same list."""
+    return ledger.tally(operator, tiers)
+
+
+def fell_back(operator: str, tier: str, arguments: dict[str, Any]) -> None:
+    """Log the first call of a fallback tier, with the shapes and dtypes that led there."""
+    reason = describe(arguments)
+    ledger.fallback(operator, tier, reason)
+    logger.warning("%s: using fallback implementation %s for %s", operator, tier, reason)
+
+
+def refuse(binding: str, arguments: dict[str, Any]) -> CallRefused:
+    """Return the error for a call that no tier serves."""
+    return CallRefused(
+        f"kunlun-adapt: {binding}: no tier serves {describe(arguments)}; "
+        "see `kunlun-adapt explain` for the tiers, and add one or widen one in the recipe"
+    )
+
+
+def unserved(binding: str, name: str, value: Any, allowed: str) -> CallRefused:
+    """Return the error for an argument that may only be ignored with one value."""
+    return CallRefused(
+        f"kunlun-adapt: {binding}: {name} is {describe_value(value)}, and only {allowed} may be "
+        "ignored; map it in `args`, or widen `ignores`"
+    )
+
+
+def require(operator: str, tier: str, ops: tuple[str, ...]) -> None:
+    """Check that the vendor ops of a tier exist. Raises LookupError with the remedy."""
+    for op in ops:
+        if not exists(op):
+            raise LookupError(
+                f"{operator}: tier {tier} needs {op}, which the vendor runtime does not have; "
+                f"install the stack that the map names, or let the tier ask `op.{op}: present`"
+            )
+
+
+def exists(op: str) -> bool:
+    """Tell whether a vendor op such as `kunlun_ops.swiglu` or `torch.ops.ns.op` is there."""
+    module, _, path = op.partition(".")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+def setting(scope: str, name: str) -> Any:
+    """Return what a condition reads once: an environment variable, or whether a vendor op exists."""
+    if scope == "env":
+        return os.environ.get(name)
+    if scope == "op":
+        return exists(name)
+    raise LookupError(f"conditions cannot read {scope}.{name}")
+
+
+def describe(arguments: dict[str, Any]) -> str:
+    """Return `x=float16[7, 512], out=None` for a call's arguments; reads no tensor values."""
+    return ", ".join(f"{name}={describe_value(value)}" for name, value in arguments.items())
+
+
+def describe_value(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if shape is not None and hasattr(value, "dtype"):
+        return f"{str(value.dtype).removeprefix('torch.')}{list(shape)}"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{type(value).__name__}"

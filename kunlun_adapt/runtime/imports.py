@@ -1,0 +1,60 @@
+"""Doing something with an upstream module once it has been imported whole."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import wrapt
+
+Patch = Callable[[ModuleType], None]
+
+
+def when_imported(name: str, patch: Patch) -> bool:
+    """Call `patch` when module `name` is imported whole; at once if it is already.
+
+    Returns whether the module had been imported before. A module that is being imported at this
+    moment is patched when it is done.
+    """
+    module = sys.modules.get(name)
+    if module is None:
+        wrapt.register_post_import_hook(patch, name)
+        return False
+    if _half_imported(module):
+        _when_done(module, patch)
+        return False
+    patch(module)
+    return True
+
+
+def _half_imported(module: ModuleType) -> bool:
+    return bool(getattr(module.__spec__, "_initializing", False))
+
+
+class _WatchedSpec(importlib.machinery.ModuleSpec):
+    """A module spec that tells when the import machinery marks the import as done.
+
+    The machinery sets `spec._initializing = False` as its last step, and offers no other sign.
+    """
+
+    _patches: list[tuple[ModuleType, Patch]]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "_initializing" and value is False:
+            patches, self._patches = self._patches, []
+            for module, patch in patches:
+                if sys.modules.get(module.__name__) is module:
+                    patch(module)
+
+
+def _when_done(module: ModuleType, patch: Patch) -> None:
+    spec = module.__spec__
+    assert spec is not None  # a half-imported module has one: it says so
+    if not isinstance(spec, _WatchedSpec):
+        spec.__class__ = _WatchedSpec
+        spec._patches = []  # type: ignore[attr-defined]  # its class has just become _WatchedSpec
+    spec._patches.append((module, patch))  # type: ignore[attr-defined]
