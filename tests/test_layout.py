@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,12 @@ STANDINS = PACKAGE / "simulator" / "standins"
 MOST_LINES = 500
 DRAWERS = {"utils", "util", "helpers", "common", "misc"}
 
-GROUND = {"diagnostics"}
+GROUND = {"diagnostics", "locate"}
 PLANNING = GROUND | {"documents", "upstream", "plan"}
 # package → the other packages of ours that it may import. Lower floors come first.
 MAY_IMPORT: dict[str, set[str]] = {
     "diagnostics": set(),
+    "locate": {"diagnostics"},
     "documents": GROUND,
     "upstream": GROUND,
     "plan": GROUND | {"documents", "upstream"},
@@ -60,29 +62,37 @@ class Imported:
     deferred: bool
 
 
-def imports_of(tree: ast.AST, deferred: bool = False) -> Iterator[Imported]:
-    """Every import below `tree`."""
+def imports_of(tree: ast.AST, package: str = "", deferred: bool = False) -> Iterator[Imported]:
+    """Every import below `tree`, a module of `package`."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield Imported(alias.name, node.lineno, deferred)
         elif isinstance(node, ast.ImportFrom):
             # `from kunlun_adapt import plan` names the package in the second half.
+            dots = "." * node.level
+            base = resolve_name(f"{dots}{node.module or ''}", package) if dots else node.module
             for alias in node.names:
-                yield Imported(f"{node.module}.{alias.name}", node.lineno, deferred)
+                yield Imported(f"{base}.{alias.name}", node.lineno, deferred)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            yield from imports_of(node, True)
+            yield from imports_of(node, package, True)
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             for child in node.body:
-                yield from imports_of(ast.Module([child], []), True)
+                yield from imports_of(ast.Module([child], []), package, True)
             for child in node.orelse:
-                yield from imports_of(ast.Module([child], []), deferred)
+                yield from imports_of(ast.Module([child], []), package, deferred)
         else:
-            yield from imports_of(node, deferred)
+            yield from imports_of(node, package, deferred)
 
 
 def modules() -> list[Path]:
     return [path for path in sorted(PACKAGE.rglob("*.py")) if STANDINS not in path.parents]
+
+
+def imports_in(path: Path) -> Iterator[Imported]:
+    """Every import of one of our files."""
+    folder = ".".join(path.relative_to(PACKAGE.parent).parent.parts)
+    return imports_of(ast.parse(path.read_text(encoding="utf-8")), folder)
 
 
 def home(path: Path) -> str:
@@ -96,7 +106,7 @@ def test_the_packages_import_downwards_only() -> None:
     for path in modules():
         own = home(path)
         assert own in MAY_IMPORT, f"{path}: {own} has no place in the layout of this test"
-        for imported in imports_of(ast.parse(path.read_text(encoding="utf-8"))):
+        for imported in imports_in(path):
             first, _, rest = imported.name.partition(".")
             other = rest.partition(".")[0]
             if first == "kunlun_adapt" and other in MAY_IMPORT.keys() - {own, *MAY_IMPORT[own]}:
@@ -124,7 +134,7 @@ def test_torch_and_sglang_stay_out_of_the_framework() -> None:
     for path in modules():
         if home(path) in TORCH_PACKAGES:
             continue
-        for imported in imports_of(ast.parse(path.read_text(encoding="utf-8"))):
+        for imported in imports_in(path):
             if not imported.deferred and imported.name.partition(".")[0] in DEVICE_MODULES:
                 wrong.append(f"{path}:{imported.line}: imports {imported.name} at module scope")
     assert not wrong, "\n".join(wrong)
@@ -158,8 +168,13 @@ def test_modules_stay_small_and_have_a_name() -> None:
         ("async def f():\n    if True:\n        import torch", [("torch", True)]),
         ("if TYPE_CHECKING:\n    import a\nelse:\n    import b", [("a", True), ("b", False)]),
         ("if True:\n    import torch", [("torch", False)]),
+        ("from . import a", [("ours.inner.a", False)]),
+        ("from ..other import a", [("ours.other.a", False)]),
     ],
 )
 def test_the_walk_sees_every_import(source: str, expected: list[tuple[str, bool]]) -> None:
-    found = [(imported.name, imported.deferred) for imported in imports_of(ast.parse(source))]
+    found = [
+        (imported.name, imported.deferred)
+        for imported in imports_of(ast.parse(source), "ours.inner")
+    ]
     assert found == expected

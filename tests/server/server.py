@@ -38,12 +38,15 @@ class Ledger:
     processes: list[str] = field(default_factory=list)
     bindings: dict[str, set[str]] = field(default_factory=dict)
     operators: dict[str, dict[str, int]] = field(default_factory=dict)
+    # "operator/tier: reason" of every fallback.
+    fallbacks: list[str] = field(default_factory=list)
 
     def tiers(self) -> dict[str, set[str]]:
-        """The tiers that served each operator at least once."""
+        """The tiers that served, by operator; operators that nobody called are left out."""
         return {
             name: {tier for tier, count in tiers.items() if count}
             for name, tiers in self.operators.items()
+            if any(tiers.values())
         }
 
 
@@ -55,6 +58,10 @@ def read_ledger(folder: Path) -> Ledger:
         ledger.processes.append(entry["process"])
         for binding in entry["bindings"]:
             ledger.bindings.setdefault(binding["id"], set()).add(binding["state"])
+        for fallback in entry["fallbacks"]:
+            ledger.fallbacks.append(
+                f"{fallback['operator']}/{fallback['tier']}: {fallback['reason']}"
+            )
         for name, tiers in entry["operators"].items():
             total = ledger.operators.setdefault(name, {})
             for tier, count in tiers.items():

@@ -134,6 +134,7 @@ def test_each_operator_was_served_by_its_tier(served: Served) -> None:
 
     ledger = served.server.ledger(complete)
     assert ledger.tiers() == expected
+    assert not ledger.fallbacks
 
 
 def test_every_process_has_its_bindings_in_effect(served: Served) -> None:
