@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .codes import CODES
-from .finding import Finding, Severity
+from kunlun_adapt.diagnostics.codes import CODES
+from kunlun_adapt.diagnostics.finding import Finding, Severity
 
 SCHEMA = 1
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from kunlun_adapt.diagnostics import CODES, Finding
-from kunlun_adapt.locate import MAP_FILE, OPERATORS, RECIPES, workspace_files
 from kunlun_adapt.documents.adaptation_recipe import AdaptationRecipe
 from kunlun_adapt.documents.loader import load_file
 from kunlun_adapt.documents.operator_recipe import OperatorRecipe
 from kunlun_adapt.documents.parse import Document, parse
 from kunlun_adapt.documents.platform_map import PlatformMap
+from kunlun_adapt.locate import MAP_FILE, OPERATORS, RECIPES, workspace_files
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .conditions import DTYPES, ConditionError
+from kunlun_adapt.plan.conditions import DTYPES, ConditionError
 
 KINDS = ("Tensor", "int", "float", "bool", "str", "object")
 _DECLARATION = re.compile(

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kunlun_adapt.documents import OperatorRecipe
-
-from .conditions import Condition, Subject, parse_when
-from .derive import Derived, parse_derive
-from .params import Param, parse_param
+from kunlun_adapt.plan.conditions import Condition, Subject, parse_when
+from kunlun_adapt.plan.derive import Derived, parse_derive
+from kunlun_adapt.plan.params import Param, parse_param
 
 MAX_CELLS = 100_000
 LARGE = 1 << 20
