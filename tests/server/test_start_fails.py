@@ -14,15 +14,16 @@ import pytest
 
 from kunlun_adapt.simulator import standin_paths
 from tests.server.golden_tokens import NEW_TOKENS, golden_completions
-from tests.server.models import LLAMA, PROMPTS, TinyModel
+from tests.server.models import DEEPSEEK_V3, LLAMA, PROMPTS, TinyModel
 from tests.server.server import plain_command, run_until_exit, running, serve_command
 from tests.server.workspace import SABOTAGE, copy_workspace, replace_hook
 
 pytestmark = [pytest.mark.server, pytest.mark.torch]
 
 EARLY_IMPORT = Path(__file__).resolve().parent / "early_import"
-# A hook that upstream calls while it loads any model with rotary embedding.
+# A hook that upstream calls while it loads a DeepSeek model.
 HOOKED = "get_rope_wrapper"
+REFUSED = ("the start is refused", "What to do:")
 
 
 def test_a_hook_that_does_not_import(
@@ -36,19 +37,24 @@ def test_a_hook_that_does_not_import(
         {"PYTHONPATH": str(SABOTAGE)},
     )
     assert code == 1, output
-    _explains(output, hook, "kunlun_broken:hook", "sabotaged implementation module was imported")
+    _explains(
+        output, *REFUSED, hook, "kunlun_broken:hook", "sabotaged implementation module was imported"
+    )
 
 
 def test_a_hook_that_raises(model_folder: Callable[[TinyModel], Path], tmp_path: Path) -> None:
     workspace = copy_workspace(tmp_path / "workspace")
     hook = replace_hook(workspace, HOOKED, "kunlun_sabotage:raises")
     code, output = run_until_exit(
-        lambda port: serve_command(model_folder(LLAMA), port, ("--workspace", str(workspace))),
+        lambda port: serve_command(
+            model_folder(DEEPSEEK_V3), port, ("--workspace", str(workspace))
+        ),
         tmp_path / "server",
         {"PYTHONPATH": str(SABOTAGE)},
     )
-    assert code == 1, output
-    _explains(output, hook, "kunlun_sabotage:raises", "sabotaged hook was called")
+    # The scheduler is loading the model by then; SGLang ends what is left of itself with a kill.
+    assert code != 0, output
+    _explains(output, "sabotaged hook was called", f"kunlun-adapt explain {hook}")
 
 
 def test_a_target_renamed_in_the_installed_sglang(
@@ -61,7 +67,7 @@ def test_a_target_renamed_in_the_installed_sglang(
         {"PYTHONPATH": str(patched)},
     )
     assert code == 1, output
-    _explains(output, HOOKED, "kunlun-adapt")
+    _explains(output, *REFUSED, HOOKED, "kunlun-adapt")
 
 
 def test_a_kernel_module_imported_before_us(
@@ -73,7 +79,7 @@ def test_a_kernel_module_imported_before_us(
         {"PYTHONPATH": str(EARLY_IMPORT)},
     )
     assert code == 1, output
-    _explains(output, "sglang.kernels.ops.activation.activation", "silu_and_mul")
+    _explains(output, *REFUSED, "sglang.kernels.ops.activation.activation", "silu_and_mul")
 
 
 def test_without_card_and_simulator_sglang_starts_as_if_we_were_not_installed(

@@ -19,6 +19,6 @@ early = ModuleType(KERNEL_MODULE)
 early.silu_and_mul = silu_and_mul
 sys.modules[KERNEL_MODULE] = early
 
-user = ModuleType("early_user")
+user = ModuleType("sglang.early_user")
 user.silu_and_mul = silu_and_mul
-sys.modules["early_user"] = user
+sys.modules["sglang.early_user"] = user
