@@ -18,19 +18,27 @@ from tests.server.workspace import SABOTAGE, copy_workspace, replace_kernels
 pytestmark = [pytest.mark.server, pytest.mark.torch]
 
 # Which tiers have to serve, by the recipes, when a model runs in float32 at page size 16. No other
-# tier may serve, so no fallback either. The first prompt of a server is prefilled from its own
-# keys, one with a cached prefix from the pages: both tiers of paged prefill have to be seen.
-MHA = {
+# tier may serve, so no fallback either.
+LAYERS = {
     "silu_and_mul": {"xpu_swiglu"},
     "rms_norm": {"xpu_rms_norm"},
+}
+ATTENTION = {
+    # A first prompt is prefilled from its own keys, one with a cached prefix from the pages.
     "paged_prefill_attention": {"xpu_prefill_raw", "xpu_prefill_paged"},
-    "paged_decode_attention": {"xpu_paged"},
-    "store_kv_cache": {"xpu_store_reshape"},
+    "paged_decode_attention": {"xpu_speculative"},
+    "store_kv_cache": {"xpu_store_flash"},
+}
+LATENT_ATTENTION = {
+    # The vendor's indexed latent kernels take 16-bit caches only.
+    "mla_prefill_attention": {"xpu_mla_prefill_by_token"},
+    "mla_decode_attention": {"xpu_mla_paged"},
+    "store_mla_cache": {"xpu_mla_scatter"},
 }
 EXPECTED_TIERS: dict[TinyModel, dict[str, set[str]]] = {
-    LLAMA: MHA,
-    QWEN3_MOE: MHA,
-    DEEPSEEK_V3: MHA,
+    LLAMA: {**LAYERS, **ATTENTION},
+    QWEN3_MOE: {**LAYERS, **ATTENTION},
+    DEEPSEEK_V3: {**LAYERS, **LATENT_ATTENTION},
 }
 # Rounding differs by up to 2e-5 between two correct implementations; a choice as close as that
 # would say nothing about the kernels.
