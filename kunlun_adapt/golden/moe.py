@@ -40,6 +40,7 @@ def grouped_topk_routing(
     topk_groups: int,
     scale: float | None,
     apply_scale: bool,
+    fused_shared: int,
 ) -> tuple[Tensor, Tensor]:
     """Return the weights (float32) and ids (int32) of sigmoid routing limited to expert groups.
 
@@ -47,7 +48,13 @@ def grouped_topk_routing(
     ``topk_groups`` groups with the largest sums of their two best biased scores stay; of their
     experts the ``topk`` best biased scores are chosen. Weights are the unbiased scores,
     renormalised if asked for, times ``scale`` if ``apply_scale``.
+    Raises ValueError for shared experts fused into the routing, whose meaning changed between
+    releases, and for a scale without renormalisation, which releases before 0.5.23 do not apply.
     """
+    if fused_shared:
+        raise ValueError("grouped routing does not cover fused shared experts")
+    if apply_scale and not renormalise:
+        raise ValueError("grouped routing does not cover a scale without renormalisation")
     scores = logits.to(torch.float32).sigmoid()
     tokens, experts = scores.shape
     choice = scores + bias.to(torch.float32)
@@ -74,6 +81,7 @@ def fused_experts(
     with_bias: bool,
     weights_on_input: bool,
     swiglu_alpha: float | None,
+    swiglu_limit: float | None,
     ep_size: int,
 ) -> Tensor:
     """Return the weighted sum of each token's experts, [tokens, hidden] in x's dtype.
@@ -83,9 +91,9 @@ def fused_experts(
     (expert parallelism marks remote experts with -1). Products accumulate as torch's matmul does in
     x's dtype, the sum over experts in float32.
     Raises ValueError for variants it does not cover: another activation, biases, weights applied to
-    the input, the clamped gpt-oss activation.
+    the input, clamped activations.
     """
-    refuse_variants(activation, with_bias, weights_on_input, swiglu_alpha)
+    refuse_variants(activation, with_bias, weights_on_input, swiglu_alpha, swiglu_limit)
     total = torch.zeros(x.shape, dtype=torch.float32, device=x.device)
     for expert in range(w13.shape[0]):
         token, slot = torch.nonzero(topk_ids == expert, as_tuple=True)
@@ -98,12 +106,16 @@ def fused_experts(
 
 
 def refuse_variants(
-    activation: str, with_bias: bool, weights_on_input: bool, swiglu_alpha: float | None
+    activation: str,
+    with_bias: bool,
+    weights_on_input: bool,
+    swiglu_alpha: float | None,
+    swiglu_limit: float | None,
 ) -> None:
     """Raise ValueError for expert variants outside the operator's meaning."""
     if activation != "silu":
         raise ValueError(f"fused_experts computes silu experts, not {activation}")
-    if with_bias or weights_on_input or swiglu_alpha is not None:
+    if with_bias or weights_on_input or swiglu_alpha is not None or swiglu_limit is not None:
         raise ValueError(
             "fused_experts has no expert biases, no weights on the input and no clamped activation"
         )

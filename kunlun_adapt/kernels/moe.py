@@ -43,6 +43,7 @@ def sigmoid_group_topk_norm(
     topk_groups: int,
     scale: float | None,
     apply_scale: bool,
+    fused_shared: int,
 ) -> tuple[Tensor, Tensor]:
     """Return renormalised grouped sigmoid routing by ``kunlun_ops.moe_sigmoid_group_topk_norm``.
 
@@ -72,6 +73,7 @@ def experts_small(
     with_bias: bool,
     weights_on_input: bool,
     swiglu_alpha: float | None,
+    swiglu_limit: float | None,
     ep_size: int,
 ) -> Tensor:
     """Return the experts' output through the fused op for small batches, [tokens, hidden]."""
@@ -95,6 +97,7 @@ def experts_presorted(
     with_bias: bool,
     weights_on_input: bool,
     swiglu_alpha: float | None,
+    swiglu_limit: float | None,
     ep_size: int,
     *,
     sort: str,

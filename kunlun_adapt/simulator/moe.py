@@ -52,7 +52,7 @@ def moe_sigmoid_group_topk_norm(
     """Write renormalised, scaled sigmoid routing limited to groups, and the block statistics."""
     topk = topk_index.shape[1]
     weights, ids = golden.grouped_topk_routing(
-        x, bias, topk, True, n_group, topk_group, scale, True
+        x, bias, topk, True, n_group, topk_group, scale, True, 0
     )
     norm_score.copy_(weights)
     topk_index.copy_(ids)
