@@ -38,6 +38,9 @@ def load_catalog(root: Path) -> Catalog:
         place = name.split("/", 1)[0]
         raws, faults = load_file(path, name)
         findings.extend(faults)
+        if place == MAP_FILE and len(raws) > 1:
+            message = f"{MAP_FILE} holds {len(raws)} documents; there is one Platform Map"
+            findings.append(_finding("KA002", message, raws[1].at(), "keep the first one"))
         for raw in raws:
             document, faults = parse(raw, expected[place])
             findings.extend(faults)
@@ -51,27 +54,35 @@ def load_catalog(root: Path) -> Catalog:
         recipes=tuple(by_kind[RECIPES]),
         findings=(),
     )
+    findings.extend(_misnamed(root))
     findings.extend(_duplicates(catalog))
     return Catalog(root, catalog.platform_map, catalog.operators, catalog.recipes, tuple(findings))
 
 
+def _misnamed(root: Path) -> list[Finding]:
+    """A document under another suffix would be passed over without a word."""
+    return [
+        _finding(
+            "KA001",
+            "only files named *.yaml are read",
+            Position(path.relative_to(root).as_posix(), 1, 1),
+            f"rename it to {path.stem}.yaml",
+        )
+        for folder in (OPERATORS, RECIPES)
+        for path in sorted((root / folder).rglob("*.yml"))
+    ]
+
+
 def _duplicates(catalog: Catalog) -> list[Finding]:
     findings: list[Finding] = []
-    seen: dict[tuple[str, str], str] = {}
+    seen: dict[tuple[str, str], Position] = {}
 
     def see(kind: str, name: str, document: Document[Any], *path: str | int) -> None:
         position = document.at(*path)
-        first = seen.setdefault((kind, name), str(position))
-        if first != str(position):
-            findings.append(
-                Finding(
-                    "KA004",
-                    CODES["KA004"].severity,
-                    f"{kind} {name!r} is already defined at {first}",
-                    position,
-                    suggestion="rename or remove one of them",
-                )
-            )
+        if (kind, name) in seen:
+            message = f"{kind} {name!r} is already defined at {seen[kind, name]}"
+            findings.append(_finding("KA004", message, position, "rename or remove one of them"))
+        seen.setdefault((kind, name), position)
 
     if catalog.platform_map is not None:
         for i, hook in enumerate(catalog.platform_map.model.hooks):
@@ -85,3 +96,7 @@ def _duplicates(catalog: Catalog) -> list[Finding]:
     for recipe in catalog.recipes:
         see("recipe", recipe.model.name, recipe, "name")
     return findings
+
+
+def _finding(code: str, message: str, position: Position, suggestion: str) -> Finding:
+    return Finding(code, CODES[code].severity, message, position, suggestion=suggestion)

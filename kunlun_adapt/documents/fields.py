@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
+import keyword
 import re
 from typing import Annotated, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
@@ -23,20 +25,45 @@ _PATH = re.compile(rf"{_NAME}(\.{_NAME})*\Z|\$grid\Z")
 class Strict(BaseModel):
     """Base of every model: unknown keys are rejected, values are never coerced."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 def _range(text: str) -> str:
     try:
-        SpecifierSet(text)
+        specifiers = SpecifierSet(text)
     except InvalidSpecifier as error:
         raise PydanticCustomError(
-            "range", "{text} is not a PEP 440 version range", {"text": repr(text)}
+            "range",
+            "{text} is not a PEP 440 version range, such as >=0.5.17,<0.5.24",
+            {"text": repr(text)},
         ) from error
+    if not text.strip():
+        raise PydanticCustomError("range", "the range is empty; write >=0 for every release")
+    arbitrary = any(s.operator == "===" for s in specifiers)
+    candidates = _candidates(specifiers)
+    if not arbitrary and not any(specifiers.contains(v, prereleases=True) for v in candidates):
+        raise PydanticCustomError("range", "{text} holds for no release", {"text": repr(text)})
     return text
 
 
+def _candidates(specifiers: SpecifierSet) -> list[Version]:
+    """Return versions at and just above every bound: where none of them holds, none does."""
+    found = [Version("0")]
+    for specifier in specifiers:
+        try:
+            bound = Version(specifier.version.removesuffix(".*"))
+        except InvalidVersion:  # `===` takes any text
+            continue
+        base = bound.base_version
+        found += [bound, Version(f"{base}.0.1"), Version(f"{base}.post{(bound.post or 0) + 1}")]
+        if bound.pre is not None:
+            found.append(Version(f"{base}{bound.pre[0]}{bound.pre[1] + 1}"))
+    return found
+
+
 def _matching(pattern: re.Pattern[str], what: str) -> AfterValidator:
+    """Return a check that the whole text has this form."""
+
     def check(text: str) -> str:
         if not pattern.match(text):
             raise PydanticCustomError(
@@ -47,12 +74,46 @@ def _matching(pattern: re.Pattern[str], what: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _no_keyword(text: str) -> str:
+    for part in re.split("[.:]", text):
+        if keyword.iskeyword(part):
+            raise PydanticCustomError(
+                "format", "{part} is a Python keyword and names nothing", {"part": repr(part)}
+            )
+    return text
+
+
+def _date(text: str) -> str:
+    try:
+        datetime.datetime.strptime(text, "%Y-%m-%d")
+    except ValueError as error:
+        raise PydanticCustomError(
+            "format", "{text} is not a date written YYYY-MM-DD", {"text": repr(text)}
+        ) from error
+    return text
+
+
 Range = Annotated[str, AfterValidator(_range)]
-Target = Annotated[str, _matching(_DOTTED, "a dotted path such as package.module.Class.method")]
-Impl = Annotated[str, _matching(_IMPL, "an implementation path such as package.module:name")]
-Identifier = Annotated[str, _matching(_IDENTIFIER, "a Python identifier")]
-ArgPath = Annotated[str, _matching(_PATH, "a parameter or a path into one, such as layer.weight")]
+Target = Annotated[
+    str,
+    _matching(_DOTTED, "a dotted path such as package.module.Class.method"),
+    AfterValidator(_no_keyword),
+]
+Impl = Annotated[
+    str,
+    _matching(_IMPL, "an implementation path such as package.module:name"),
+    AfterValidator(_no_keyword),
+]
+Identifier = Annotated[
+    str, _matching(_IDENTIFIER, "a Python identifier"), AfterValidator(_no_keyword)
+]
+ArgPath = Annotated[
+    str,
+    _matching(_PATH, "a parameter or a path into one, such as layer.weight"),
+    AfterValidator(_no_keyword),
+]
 Slug = Annotated[str, _matching(_SLUG, "a name of letters, digits, '_', '-' and '.'")]
+Date = Annotated[str, AfterValidator(_date)]
 Why = Annotated[str, Field(min_length=1)]
 ProfileName = Literal["card", "simulator"]
 Process = Literal["main", "scheduler", "detokenizer", "tokenizer", "dp_controller"]

@@ -20,6 +20,8 @@ Key = tuple[str | int, ...]
 MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 64
 MAX_NODES = 200_000
+MAX_DIGITS = 400
+"""Longer runs of digits stay text: Python refuses to print integers of some thousand digits."""
 
 _BaseLoader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
@@ -30,9 +32,15 @@ _INT = re.compile(r"[-+]?[0-9]+\Z")
 _OCT = re.compile(r"0o[0-7]+\Z")
 _HEX = re.compile(r"0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
-_SPECIAL = {"inf": float("inf"), "nan": float("nan")}
-_STR_TAG = "tag:yaml.org,2002:str"
-_COLLECTION_TAGS = frozenset({None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})
+_INFINITE = re.compile(r"[-+]?\.(inf|Inf|INF)\Z")
+_NAN = frozenset({".nan", ".NaN", ".NAN"})
+
+# What YAML does not allow at all, and the three characters at which YAML 1.1 readers (libyaml is
+# one) end a line or a comment while editors and YAML 1.2 do not: text could hide behind them.
+_REFUSED = re.compile(
+    "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+)
+_BREAK = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(slots=True)
@@ -65,69 +73,127 @@ class RawDocument:
 def load_file(path: Path, name: str) -> tuple[list[RawDocument], list[Finding]]:
     """Read all documents of a file; `name` is how findings call the file."""
     try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            return [], [_fault(name, 1, 1, f"file of {size} bytes; the limit is {MAX_BYTES}")]
-        raw = path.read_bytes()
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
     except OSError as error:
         return [], [_fault(name, 1, 1, f"cannot be read: {error.strerror or error}")]
     return load_bytes(raw, name)
 
 
 def load_bytes(raw: bytes, name: str) -> tuple[list[RawDocument], list[Finding]]:
-    """Read all documents in `raw`."""
+    """Read all documents in `raw`; empty ones (`---` at the end) are left out.
+
+    A file without any document is a finding.
+    """
+    if len(raw) > MAX_BYTES:
+        message = f"the file is larger than {MAX_BYTES // 1024 // 1024} MiB"
+        return [], [_fault(name, 1, 1, message, "split it")]
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        column = error.start - (raw.rfind(b"\n", 0, error.start) + 1) + 1
-        return [], [_fault(name, line, column, "not UTF-8", "save the file as UTF-8")]
-    nodes, fault = _compose(text, name)
+        before = error.object[: error.start].decode("utf-8")
+        place = _place(before, len(before))
+        return [], [_fault(name, *place, "the file is not UTF-8", "save it as UTF-8")]
+    nodes, findings = _compose(text, name)
     documents: list[RawDocument] = []
-    findings: list[Finding] = [] if fault is None else [fault]
-    for index, node in enumerate(nodes):
-        reader = _Reader(name, index)
+    for node in nodes:
+        reader = _Reader(name, len(documents))
         document = reader.read(node)
         findings.extend(reader.findings)
         if not reader.broken:
             documents.append(document)
+    if not nodes and not findings:
+        findings.append(_fault(name, 1, 1, "the file holds no document", "delete it, or fill it"))
     return documents, findings
 
 
-def _compose(text: str, name: str) -> tuple[list[yaml.Node], Finding | None]:
-    deep = _too_deep(text)
-    if deep is not None:
-        return [], _fault(name, *deep, f"nested deeper than {MAX_DEPTH} levels")
-    nodes: list[yaml.Node] = []
+def _compose(text: str, name: str) -> tuple[list[yaml.Node], list[Finding]]:
+    refused = _REFUSED.search(text)
+    if refused:
+        message = f"character U+{ord(refused[0]):04X} is not allowed"
+        tip = 'remove it, or write it as an escape inside double quotes, such as "\\u2028"'
+        return [], [_fault(name, *_place(text, refused.start()), message, tip)]
     try:
-        nodes.extend(node for node in yaml.compose_all(text, Loader=_BaseLoader) if node)
+        faults = _scan(text, name)
+        if faults:
+            return [], faults
+        nodes = [n for n in yaml.compose_all(text, Loader=_BaseLoader) if n and not _empty(n)]
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        message = " ".join(p for p in (error.context, error.problem) if p)
-        tip = "indent with spaces" if "\\t" in message or "\t" in message else None
-        return [], _fault(name, line, column, message, tip)
+        return [], [_marked(error, text, name)]
     except yaml.YAMLError as error:
-        return [], _fault(name, 1, 1, str(error).splitlines()[0])
-    except RecursionError:
-        return [], _fault(name, 1, 1, f"nested deeper than {MAX_DEPTH} levels")
-    return nodes, None
+        return [], [_fault(name, 1, 1, str(error).splitlines()[0])]
+    return nodes, []
 
 
-def _too_deep(text: str) -> tuple[int, int] | None:
-    """Find nesting over the limit from the event stream, before the recursive composer sees it."""
-    depth = 0
-    try:
-        for event in yaml.parse(text, Loader=_BaseLoader):
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-                if depth > MAX_DEPTH:
-                    return event.start_mark.line + 1, event.start_mark.column + 1
-            elif isinstance(event, yaml.CollectionEndEvent):
+def _scan(text: str, name: str) -> list[Finding]:
+    """Find tags and excess in the event stream, before the recursive composer sees it."""
+    depth = count = 0
+    faults: list[Finding] = []
+    for event in yaml.parse(text, Loader=_BaseLoader):
+        if not isinstance(event, yaml.NodeEvent):
+            if isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
-    except yaml.YAMLError:
-        return None
-    return None
+            continue
+        count += 1
+        place = _mark(event.start_mark)
+        if count > MAX_NODES:
+            return [
+                *faults,
+                _fault(name, *place, f"more than {MAX_NODES} values", "split the file"),
+            ]
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            faults.append(
+                _fault(name, *place, f"tag {tag!r} is not allowed", "write the value without a tag")
+            )
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                return [*faults, _fault(name, *place, f"nested deeper than {MAX_DEPTH} levels")]
+    return faults
+
+
+def _marked(error: yaml.MarkedYAMLError, text: str, name: str) -> Finding:
+    """Turn a syntax error of PyYAML into a finding inside the text."""
+    problem = error.problem or "not readable as YAML"
+    mark = error.problem_mark or error.context_mark
+    if problem == "second occurrence":
+        problem = "an anchor with this name is already set above"
+    elif error.context:
+        problem = f"{error.context}: {problem}"
+    lines = _BREAK.split(text)
+    line, column = _mark(mark) if mark is not None else (1, 1)
+    if line > len(lines):
+        line, column = len(lines), len(lines[-1]) + 1
+    here = lines[line - 1][column - 1 : column]
+    tip = None
+    if here == "\t":
+        tip = "indent with spaces"
+    elif here and here in "@`%&*!|>'\"{}[],#?-":
+        tip = "put the text in quotes"
+    elif "mapping values are not allowed" in problem:
+        tip = "put text that contains ': ' in quotes, and check the indentation"
+    return _fault(name, line, column, problem, tip)
+
+
+def _empty(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and not node.value and not _quoted(node)
+
+
+def _quoted(node: yaml.Node) -> bool:
+    return getattr(node, "style", None) in ("'", '"', "|", ">")
+
+
+def _mark(mark: Any) -> tuple[int, int]:
+    return mark.line + 1, mark.column + 1
+
+
+def _place(text: str, index: int) -> tuple[int, int]:
+    """Return line and column, from 1, of a character index."""
+    line, start = 1, 0
+    for found in _BREAK.finditer(text, 0, index):
+        line, start = line + 1, found.end()
+    return line, index - start + 1
 
 
 class _Reader:
@@ -138,66 +204,61 @@ class _Reader:
         self.findings: list[Finding] = []
         self.broken = False
         self._count = 0
+        self._full = False
 
     def read(self, node: yaml.Node) -> RawDocument:
         self.document.data = self._value(node, ())
         return self.document
 
     def _fault(self, node: yaml.Node, message: str, suggestion: str | None = None) -> None:
-        mark = node.start_mark
+        self.broken = True
         self.findings.append(
-            _fault(self.document.file, mark.line + 1, mark.column + 1, message, suggestion)
+            _fault(self.document.file, *_mark(node.start_mark), message, suggestion)
         )
 
+    def _stop(self, node: yaml.Node, message: str) -> None:
+        """Report the first excess only: with anchors one fault comes back a thousand times."""
+        if not self._full:
+            self._fault(node, message, "use fewer anchors")
+        self._full = True
+
     def _value(self, node: yaml.Node, path: Key) -> Any:
+        if self._full:
+            return None
         self._count += 1
         if self._count > MAX_NODES:
-            if not self.broken:
-                self._fault(node, f"more than {MAX_NODES} values once anchors are expanded")
-            self.broken = True
-            return None
-        mark = node.start_mark
-        self.document.positions[path] = Position(self.document.file, mark.line + 1, mark.column + 1)
-        if isinstance(node, yaml.CollectionNode) and node.tag not in _COLLECTION_TAGS:
-            self._fault(node, f"tag {node.tag!r} is not allowed", "write a plain value")
-            self.broken = True
-            return None
+            return self._stop(node, f"more than {MAX_NODES} values once anchors are expanded")
+        if len(path) > MAX_DEPTH:
+            return self._stop(node, f"deeper than {MAX_DEPTH} levels once anchors are expanded")
+        self.document.positions[path] = Position(self.document.file, *_mark(node.start_mark))
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self._value(child, (*path, i)) for i, child in enumerate(node.value)]
-        return self._scalar(node)
+        text = str(node.value)
+        return text if _quoted(node) else resolve_scalar(text)
 
     def _mapping(self, node: yaml.MappingNode, path: Key) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
-                self._fault(key_node, "a key must be plain text")
-                self.broken = True
+                self._fault(key_node, "a key must be plain text, not a list or a mapping")
                 continue
             key = str(key_node.value)
-            if key in result:
-                self._fault(key_node, f"key {key!r} is given twice", "remove or merge one of them")
-                self.broken = True
+            if key == "<<" and not _quoted(key_node):
+                self._fault(key_node, "YAML 1.2 has no merge key `<<`", "write the entries out")
                 continue
             entry = (*path, key)
-            mark = key_node.start_mark
-            self.document.keys[entry] = Position(self.document.file, mark.line + 1, mark.column + 1)
+            if key in result:
+                message = f"key {key!r} is already given in line {self.document.keys[entry].line}"
+                self._fault(key_node, message, "remove or merge one of them")
+                continue
+            self.document.keys[entry] = Position(self.document.file, *_mark(key_node.start_mark))
             result[key] = self._value(value_node, entry)
         return result
 
-    def _scalar(self, node: yaml.Node) -> Any:
-        text = str(node.value)
-        if node.tag not in (None, _STR_TAG, "!", "tag:yaml.org,2002:null"):
-            self._fault(node, f"tag {node.tag!r} is not allowed", "write a plain value")
-            self.broken = True
-            return None
-        if getattr(node, "style", None) in ("'", '"', "|", ">"):
-            return text
-        return resolve_scalar(text)
 
-
-def resolve_scalar(text: str) -> None | bool | int | float | str:
+def resolve_scalar(text: str) -> bool | int | float | str | None:
     """Return what a plain scalar means in the YAML 1.2 core schema."""
     if text in _NULL:
         return None
@@ -205,20 +266,20 @@ def resolve_scalar(text: str) -> None | bool | int | float | str:
         return True
     if text in _FALSE:
         return False
+    if len(text) > MAX_DIGITS:
+        return text
     if _INT.match(text):
-        # Python refuses to convert absurdly long digits; such text is a string to us.
-        return int(text) if len(text) < 400 else text
+        return int(text)
     if _OCT.match(text):
         return int(text[2:], 8)
     if _HEX.match(text):
         return int(text[2:], 16)
     if _FLOAT.match(text):
         return float(text)
-    bare = text.lstrip("+-")
-    if len(text) - len(bare) <= 1 and bare[:1] == "." and bare[1:] in {"inf", "Inf", "INF"}:
-        return -_SPECIAL["inf"] if text.startswith("-") else _SPECIAL["inf"]
-    if text in {".nan", ".NaN", ".NAN"}:
-        return _SPECIAL["nan"]
+    if _INFINITE.match(text):
+        return float(text.replace(".", ""))
+    if text in _NAN:
+        return float("nan")
     return text
 
 

@@ -44,7 +44,13 @@ class Prepare(Strict):
     """What must be done to an argument before a kernel takes it."""
 
     do: Literal["contiguous", "cast"]
-    to: str | None = None
+    to: Identifier | None = None
+
+    @model_validator(mode="after")
+    def _cast_says_to_what(self) -> Prepare:
+        if (self.do == "cast") != (self.to is not None):
+            raise PydanticCustomError("prepare", "cast needs `to`, and only cast takes it")
+        return self
 
 
 class Tier(Strict):
@@ -89,8 +95,8 @@ class Fusion(Strict):
 class Precision(Strict):
     """How close to the golden a kernel must come in one dtype."""
 
-    cosine: float | None = None
-    max_abs: float | int | None = None
+    cosine: float | None = Field(None, ge=0, le=1, allow_inf_nan=False)
+    max_abs: float | None = Field(None, ge=0, allow_inf_nan=False)
     exact: bool = False
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -11,6 +10,7 @@ from pydantic_core import PydanticCustomError
 from kunlun_adapt.documents.fields import (
     ANY,
     ArgPath,
+    Date,
     Identifier,
     Impl,
     Process,
@@ -190,15 +190,7 @@ class Conflict(Strict):
 
     between: list[str]
     decision: str
-    recorded: str
-
-    @model_validator(mode="after")
-    def _is_date(self) -> Conflict:
-        try:
-            datetime.date.fromisoformat(self.recorded)
-        except ValueError as error:
-            raise PydanticCustomError("date", "recorded must be a date YYYY-MM-DD") from error
-        return self
+    recorded: Date
 
 
 class OutOfTreeModel(Strict):
