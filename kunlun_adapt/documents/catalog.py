@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kunlun_adapt.diagnostics import CODES, Finding
+from kunlun_adapt.diagnostics import CODES, Finding, Position
 from kunlun_adapt.documents.adaptation_recipe import AdaptationRecipe
 from kunlun_adapt.documents.loader import load_file
 from kunlun_adapt.documents.operator_recipe import OperatorRecipe
