@@ -15,6 +15,8 @@ class KunlunPagedTokenToKVPoolAllocator(PagedTokenToKVPoolAllocator):
     comes from the host copies of the lengths, so no call waits for the device.
     """
 
+    free_pages: Tensor
+
     def alloc_extend(
         self,
         prefix_lens: Tensor,
