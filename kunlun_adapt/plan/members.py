@@ -13,7 +13,7 @@ from .binding import Binding, Kind, Member, Value
 
 PLATFORM = "platform"
 CAPABILITIES = "capabilities"
-PLATFORM_KIND = "device.kind"
+PLATFORM_KIND = "platform_kind"
 SERVER_ARGS = "server_args"
 
 
@@ -76,7 +76,7 @@ def _offered(platform_map: PlatformMap, key: str, release: str) -> bool:
 
 
 def _id(kind: Kind, key: str) -> str:
-    return f"method/{key.partition('.')[2]}" if kind == "method" else f"factory/{key}"
+    return f"method/{key.removeprefix('methods.')}" if kind == "method" else f"factory/{key}"
 
 
 def _keys(
@@ -87,7 +87,7 @@ def _keys(
     at = document.key_at
     here = m.device.profiles[profile]  # type: ignore[index]  # checked by make_plan
     place = ("device", "profiles", profile)
-    yield PLATFORM_KIND, "factory", "upstream", PLATFORM_KIND, at("device")
+    yield "device.kind", "factory", "upstream", PLATFORM_KIND, at("device")
     yield "device.name", "factory", "text", m.device.name, at("device", "name")
     for field in ("reports_as", "dispatch_key", "distributed_backend"):
         yield f"device.{field}", "factory", "text", getattr(here, field), at(*place, field)
@@ -105,7 +105,13 @@ def _keys(
         text = factories.compile_backend
         yield "compile_backend", "factory", "text", text, at("factories", "compile_backend")
     for name, impl in factories.quantization.items():
-        yield f"quantization.{name}", "factory", "class", impl, at("factories", "quantization", name)
+        yield (
+            f"quantization.{name}",
+            "factory",
+            "class",
+            impl,
+            at("factories", "quantization", name),
+        )
     for name, method in m.methods.items():
         chosen = method if isinstance(method, str) else method.get(profile)  # type: ignore[call-overload]
         if chosen is not None:

@@ -98,9 +98,7 @@ class _Planner:
         members = plan_members(self.document, self.facts, self.profile)
         self.bindings.extend(m.binding for m in members)
         shims = tuple(self._shims())
-        kernels = tuple(
-            sorted(self._kernels(), key=lambda k: (k.bind.target, k.recipe.model.name))
-        )
+        kernels = tuple(sorted(self._kernels(), key=lambda k: (k.bind.target, k.recipe.model.name)))
         hooks = tuple(self._hooks())
         used = {k.recipe.model.name for k in kernels}
         operators = tuple(r for r in self.recipes if r.model.name in used or r.model.serves)
@@ -268,5 +266,3 @@ class _Planner:
             served=says.simulator if says else None,
             served_why=says.why if says else None,
         )
-
-

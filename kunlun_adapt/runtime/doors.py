@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-
 from typing import Any
 
 from kunlun_adapt.diagnostics import AdaptError
@@ -108,5 +107,3 @@ def open_hook_door() -> None:
             "see the traceback above",
         ) from error
     refuse_failures()
-
-

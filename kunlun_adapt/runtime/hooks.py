@@ -112,25 +112,21 @@ class HookInstaller:
 
         self._change(id, target, change, **how)
 
-    def register(self, id: str, target: str, **how: Any) -> None:
-        """Call one of upstream's own registration functions.
+    def register(self, id: str, target: str, *, decorates: bool, **how: Any) -> None:
+        """Call one of upstream's own registration functions with the values.
 
-        With `value` and `impl`, it is called with the value and what it returns (a decorator) with
-        the implementation; with one of them, it is called with that.
+        The implementation, where there is one, is the last argument, or is given to the decorator
+        that the function returns.
         """
 
         def change(owner: Any, name: str, value: Any) -> bool:
+            values, implementation = value
+            arguments = values if isinstance(values, list) else [v for v in [values] if v is not None]
             function = getattr(owner, name)
-            arguments, implementation = value
-            given = arguments if isinstance(arguments, list) else [arguments]
-            if implementation is None:
-                function(*given)
-            elif arguments is None:
-                function(implementation)
+            if decorates:
+                function(*arguments)(implementation)
             else:
-                decorate = function(*given)
-                if callable(decorate):
-                    decorate(implementation)
+                function(*arguments, *([] if implementation is None else [implementation]))
             return True
 
         self._change(id, target, change, pair=True, **how)
@@ -185,7 +181,9 @@ class HookInstaller:
                 continue
             item.entry.state = "applied" if _holds(held, item.hook) else "failed"
             if item.entry.state == "failed":
-                item.entry.detail = f"{item.target} is not hooked; see SGLang's log for HookRegistry"
+                item.entry.detail = (
+                    f"{item.target} is not hooked; see SGLang's log for HookRegistry"
+                )
         refuse_failures()
 
 
@@ -297,5 +295,3 @@ def read_back_after_apply(registry: Any, installer: HookInstaller) -> None:
         return result
 
     registry.apply_hooks = classmethod(apply_hooks)
-
-

@@ -138,8 +138,10 @@ def _compile(
         raise stop(
             f"{len(missing)} target(s) do not exist in sglang {installed.version}",
             [
-                Failure(b.id, f"{root / b.position.file}:{b.position.line}: {m.path}: "
-                        f"{m.detail or m.reason}")  # fmt: skip
+                Failure(
+                    b.id,
+                    f"{root / b.position.file}:{b.position.line}: {m.path}: {m.detail or m.reason}",
+                )  # fmt: skip
                 for b, m in missing
             ],
             f"run kunlun-adapt validate --sglang {installed.root}: it suggests the edit",

@@ -11,7 +11,9 @@ SIMULATOR = "KUNLUN_ADAPT_SIMULATOR"
 
 # The map is the only place that names the runtime's module. Reading this one line spares every
 # process on every machine without a card the YAML parser.
-_PROBE = re.compile(rb"^[ \t]*probe:[ \t]*\{[ \t]*module:[ \t]*[\"']?([A-Za-z_][A-Za-z0-9_.]*)", re.M)
+_PROBE = re.compile(
+    rb"^[ \t]*probe:[ \t]*\{[ \t]*module:[ \t]*[\"']?([A-Za-z_][A-Za-z0-9_.]*)", re.M
+)
 
 
 def profile() -> str | None:

@@ -103,9 +103,7 @@ def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str
     profile = plan.platform_map.model.device.profiles[plan.profile]  # type: ignore[index]  # checked
     kernels = [_kernel(k) for k in plan.kernels]
     hooks = hook_texts(plan)
-    count = {
-        s: sum(b.status == s for b in plan.bindings) for s in ("bound", "planned", "excluded")
-    }
+    count = {s: sum(b.status == s for b in plan.bindings) for s in ("bound", "planned", "excluded")}
     modules = [
         (
             "bindings",

@@ -34,6 +34,7 @@ class HookText:
     repair: tuple[str, ...]
     whole_class: bool
     unset: bool
+    decorates: bool
 
 
 def hook_texts(plan: Plan) -> tuple[HookText, ...]:
@@ -78,4 +79,19 @@ def _hook(item: HookBinding) -> HookText:
         repair=tuple(hook.repair),
         whole_class=whole_class,
         unset=signature is not None and uses_unset(signature),
+        decorates=hook.type == "register" and _decorates(item, symbol),
     )
+
+
+def _decorates(item: HookBinding, symbol: Symbol) -> bool:
+    """Tell whether a registration function returns a decorator for the implementation.
+
+    It does where the values fill all that it requires; else the implementation is its last argument.
+    """
+    if symbol.signature is None:
+        raise SourceError(f"{item.hook.id}: the signature of {item.at.target} is not known")
+    bound = symbol.kind in ("method", "classmethod")
+    signature = symbol.signature.without_first() if bound else symbol.signature
+    value = item.hook.value
+    given = len(value) if isinstance(value, list) else int(value is not None)
+    return item.hook.impl is not None and len(signature.required()) <= given

@@ -122,9 +122,7 @@ def _imports(
         (*module_and_name(tier.impl or model.golden), names[tier.name]) for tier in model.kernels
     ]
     found += [
-        (*module_and_name(k.bind.returns), f"returns_{k.function}")
-        for k in binds
-        if k.bind.returns
+        (*module_and_name(k.bind.returns), f"returns_{k.function}") for k in binds if k.bind.returns
     ]
     return tuple(sorted(set(found)))
 
@@ -153,9 +151,7 @@ def _optional(tier: Tier) -> bool:
 
 def _settings(table: TierTable) -> tuple[tuple[str, str, str], ...]:
     """Return (local name, scope, name) of what is read once."""
-    return tuple(
-        (s.expression(), s.scope, s.root) for s in table.subjects() if s.scope != "call"
-    )
+    return tuple((s.expression(), s.scope, s.root) for s in table.subjects() if s.scope != "call")
 
 
 def _derived(table: TierTable, used: set[str]) -> tuple[tuple[str, str], ...]:

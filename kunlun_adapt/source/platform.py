@@ -192,6 +192,3 @@ def _server_arg(arg: ServerArg) -> tuple[str, str, str, str]:
     # Reading it first makes an argument that upstream does not have an error, not a new attribute.
     tests.append(f"{place} != {literal(arg.force)}")
     return arg.why, " and ".join(tests), place, literal(arg.force)
-
-
-

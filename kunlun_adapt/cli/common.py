@@ -1,0 +1,154 @@
+"""What all commands share: options, releases, the console, and how failures end."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from packaging.version import Version
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from kunlun_adapt.diagnostics import AdaptError
+from kunlun_adapt.documents import Catalog, in_range, load_catalog
+from kunlun_adapt.locate import LOCK_FILE, find_workspace
+from kunlun_adapt.upstream import Lock, LockError, Release, ReleaseError, open_release, read_lock
+
+EXIT_FINDINGS = 1
+EXIT_CANNOT = 2
+
+Workspace = Annotated[
+    Path | None,
+    typer.Option("--workspace", help="Folder that holds platform_map.yaml.", show_default=False),
+]
+Releases = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sglang",
+        metavar="RELEASE",
+        help="A version, a wheel, a folder, or 'installed'. May be given several times. "
+        "Default: installed, else the newest that the map claims and the lock knows.",
+        show_default=False,
+    ),
+]
+OneRelease = Annotated[
+    str | None,
+    typer.Option(
+        "--sglang",
+        metavar="RELEASE",
+        help="A version, a wheel, a folder, or 'installed'.",
+        show_default=False,
+    ),
+]
+Offline = Annotated[bool, typer.Option("--offline", help="Never touch the network.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no closing remarks.")]
+
+
+class Profile(str, Enum):
+    """Who stands in for the device."""
+
+    CARD = "card"
+    SIMULATOR = "simulator"
+
+
+class TextOrJson(str, Enum):
+    """Output for people or for programs."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def fail(message: str, hint: str | None = None) -> NoReturn:
+    """Say on stderr what could not be done and what to do next; exit with 2."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print("[bold red]error:[/] ", end="")
+    console.print(message, markup=False)
+    if hint:
+        console.print(f"  try: {hint}", markup=False)
+    raise typer.Exit(EXIT_CANNOT)
+
+
+@contextlib.contextmanager
+def cannot() -> Iterator[None]:
+    """Turn the errors that mean 'could not do the job' into exit code 2."""
+    try:
+        yield
+    except AdaptError as error:
+        fail(error.message, error.hint)
+    except ReleaseError as error:
+        fail(error.message, error.hint)
+    except LockError as error:
+        fail(str(error), "write it anew with kunlun-adapt lock")
+    except OSError as error:
+        fail(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "))
+
+
+def open_workspace(given: Path | None) -> tuple[Path, Catalog]:
+    """Find and load the workspace. Raises AdaptError."""
+    root = find_workspace(given)
+    return root, load_catalog(root)
+
+
+def open_lock(root: Path) -> Lock:
+    """Return the workspace's lock, empty where there is none. Raises LockError."""
+    path = root / LOCK_FILE
+    return read_lock(path) if path.is_file() else Lock()
+
+
+def default_release(catalog: Catalog, lock: Lock) -> str:
+    """Return the release that a command works on when none is named. Raises AdaptError."""
+    import importlib.util
+
+    if importlib.util.find_spec("sglang") is not None:
+        return "installed"
+    claim = catalog.platform_map.model.sglang if catalog.platform_map else ""
+    known = [r for r in lock.releases if in_range(claim, r)]
+    if not known:
+        raise AdaptError("no release named, and none is installed", "give --sglang VERSION")
+    return max(known, key=Version)
+
+
+def obtain(spec: str, *, offline: bool, quiet: bool) -> Release:
+    """Open a release, with a progress bar on a terminal where it has to be fetched first."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        say = _plain(spec, quiet)
+        return open_release(spec, offline=offline, progress=say)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(f"sglang {spec}", total=None)
+
+        def show(message: str, fraction: float | None) -> None:
+            total = None if fraction is None else 1.0
+            bar.update(task, description=message, total=total, completed=fraction or 0.0)
+
+        return open_release(spec, offline=offline, progress=show)
+
+
+def _plain(spec: str, quiet: bool) -> Callable[[str, float | None], None]:
+    said: set[str] = set()
+
+    def show(message: str, fraction: float | None) -> None:
+        if not quiet and message not in said:
+            said.add(message)
+            print(message, file=sys.stderr, flush=True)
+
+    return show
+
+
+def emit(text: str) -> None:
+    """Write a command's result to stdout as it is."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def as_json(body: dict[str, Any]) -> str:
+    """Return a versioned JSON document."""
+    import json
+
+    return json.dumps({"schema": 1, **body}, indent=2, ensure_ascii=False) + "\n"

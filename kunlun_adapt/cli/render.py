@@ -1,0 +1,173 @@
+"""`kunlun-adapt render`: the generated source, to read, to write, and to compare."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.syntax import Syntax
+
+from kunlun_adapt.cli.common import (
+    EXIT_FINDINGS,
+    Offline,
+    OneRelease,
+    Profile,
+    Quiet,
+    TextOrJson,
+    Workspace,
+    as_json,
+    cannot,
+    default_release,
+    emit,
+    fail,
+    obtain,
+    open_lock,
+    open_workspace,
+)
+from kunlun_adapt.documents import Catalog
+from kunlun_adapt.plan import make_plan
+from kunlun_adapt.source import Source, compile_plan, template_folder
+from kunlun_adapt.upstream import Resolver
+
+
+def render(
+    module: Annotated[
+        str | None,
+        typer.Argument(
+            help="Print this module only: bindings, platform, hooks, operators/NAME or NAME.",
+            show_default=False,
+        ),
+    ] = None,
+    sglang: OneRelease = None,
+    workspace: Workspace = None,
+    profile: Annotated[Profile, typer.Option(help="Who stands in for the device.")] = Profile.CARD,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write the modules into this folder.", show_default=False),
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            "--check", help="Compare with this folder; exit 1 and a diff when it is stale.",
+            show_default=False,
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="RELEASE", help="Show what changes from that release to this.",
+            show_default=False,
+        ),
+    ] = None,
+    format: Annotated[TextOrJson, typer.Option("--format", help="Output.")] = TextOrJson.TEXT,
+    offline: Offline = False,
+    quiet: Quiet = False,
+) -> None:
+    """Print or write exactly the source that runs when SGLang starts.
+
+    Examples:
+
+      kunlun-adapt render silu_and_mul --sglang 0.5.19 --profile simulator
+
+      kunlun-adapt render --sglang 0.5.19 --out rendered/0.5.19/card
+
+      kunlun-adapt render --sglang 0.5.19 --check rendered/0.5.19/card
+
+      kunlun-adapt render platform --sglang 0.5.23 --against 0.5.19
+    """
+    with cannot():
+        root, catalog = open_workspace(workspace)
+        spec = sglang or default_release(catalog, open_lock(root))
+        source = _source(root, catalog, spec, profile.value, offline, quiet)
+        modules = _selected(source.modules, module)
+        if out is not None:
+            _write(out, modules, whole=module is None)
+            if not quiet:
+                Console(stderr=True).print(f"{len(modules)} modules written to {out}")
+            return
+        before: Mapping[str, str] | None = None
+        if check is not None:
+            before = _read(check)
+        elif against is not None:
+            older = _source(root, catalog, against, profile.value, offline, quiet)
+            before = older.modules
+    if before is not None:
+        stale = _differences(before, modules, module)
+        emit(stale)
+        if check is not None and not stale and not quiet:
+            emit(f"{check} is what sglang {source.release} ({profile.value}) renders to\n")
+        if check is not None and stale:
+            hint = f"kunlun-adapt render --sglang {spec} --profile {profile.value} --out {check}"
+            Console(stderr=True, soft_wrap=True).print(f"{check} is stale; try: {hint}")
+            raise typer.Exit(EXIT_FINDINGS)
+        return
+    if format is TextOrJson.JSON:
+        emit(as_json({"release": source.release, "profile": source.profile, "modules": modules}))
+        return
+    _print(modules)
+
+
+def _source(
+    root: Path, catalog: Catalog, spec: str, profile: str, offline: bool, quiet: bool
+) -> Source:
+    if catalog.findings:
+        fail(f"the documents have {len(catalog.findings)} finding(s)", "kunlun-adapt validate")
+    release = obtain(spec, offline=offline, quiet=quiet)
+    return compile_plan(make_plan(catalog, Resolver(release), profile), template_folder(root))
+
+
+def _selected(modules: Mapping[str, str], name: str | None) -> dict[str, str]:
+    if name is None:
+        return dict(modules)
+    for candidate in (name, f"operators/{name}"):
+        if candidate in modules:
+            return {candidate: modules[candidate]}
+    fail(f"no generated module {name!r}", f"one of: {', '.join(modules)}")
+
+
+def _print(modules: Mapping[str, str]) -> None:
+    console = Console()
+    for name, text in modules.items():
+        heading = f"# ---- {name}.py\n" if len(modules) > 1 else ""
+        if console.is_terminal:
+            console.print(Syntax(heading + text, "python", background_color="default"))
+        else:
+            emit(heading + text)
+
+
+def _write(folder: Path, modules: Mapping[str, str], *, whole: bool) -> None:
+    """Write each module whole or not at all, and drop modules that are generated no more."""
+    for name, text in modules.items():
+        path = folder / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, half = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+        os.chmod(half, 0o644)
+        os.replace(half, path)
+    for name in set(_read(folder)) - set(modules) if whole else ():
+        (folder / f"{name}.py").unlink()
+
+
+def _read(folder: Path) -> dict[str, str]:
+    places = [*folder.glob("*.py"), *(folder / "operators").glob("*.py")]
+    return {
+        p.relative_to(folder).with_suffix("").as_posix(): p.read_text(encoding="utf-8")
+        for p in sorted(places)
+    }
+
+
+def _differences(before: Mapping[str, str], after: Mapping[str, str], only: str | None) -> str:
+    names = list(after) if only else sorted({*before, *after})
+    lines: list[str] = []
+    for name in names:
+        old = before.get(name, "").splitlines(keepends=True)
+        new = after.get(name, "").splitlines(keepends=True)
+        lines += difflib.unified_diff(old, new, f"a/{name}.py", f"b/{name}.py", n=2)
+    return "".join(lines)
