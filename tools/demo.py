@@ -81,7 +81,9 @@ def serve_and_compare(folder: Path) -> None:
 
     say("$ kunlun-adapt serve --simulator -- --model-path … --page-size 16 --dtype float32")
     begun = time.monotonic()
-    with running(lambda port: serve_command(model, port), folder, waiting=waiting) as server:
+    with running(
+        lambda port, runs: serve_command(model, port, runs), folder, waiting=waiting
+    ) as server:
         say(f"  SGLang answers after {time.monotonic() - begun:.0f} s")
         title("4. chat: the same question to the server and to Hugging Face transformers")
         answer = server.post(

@@ -42,13 +42,14 @@ for index in range(0, 10): print(index, "is" if index % 2 == 0 else "is not", "e
 user assistant system: Hello! How are you today? I am fine; thanks. What is the capital of France?
 """
 
-# From shorter than a page of 16 tokens to several pages with a part-filled last one.
+# From shorter than a page of 16 tokens to many pages with a part-filled last one; with two experts
+# per token, the last two are long enough for the tiers that sort their rows.
 PROMPTS = (
     "Hello!",
     "What is the capital of France?",
-    "The quick brown fox jumps over the lazy dog, and then",
     "A platform plugin is a list of claims about somebody else's code. " * 3,
-    "Attention reads the pages of the cache in blocks of sixteen tokens; " * 8,
+    "Attention reads the pages of the cache in blocks of sixteen tokens; " * 17,
+    "The quick brown fox jumps over the lazy dog, and then " * 38,
 )
 
 

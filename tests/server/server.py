@@ -25,6 +25,8 @@ LOG_TAIL_LINES = 60
 SERVER_ARGUMENTS = ("--dtype", "float32", "--max-total-tokens", "4096", "--page-size", "16")
 
 Waiting = Callable[[float], None]
+# Makes the command line from a free port and the folder for the ledger.
+Command = Callable[[int, Path], list[str]]
 
 
 class ServerFailed(Exception):
@@ -121,13 +123,18 @@ class Server:
 
 
 def serve_command(
-    model: Path, port: int, options: Sequence[str] = (), arguments: Sequence[str] = ()
+    model: Path,
+    port: int,
+    run_dir: Path,
+    options: Sequence[str] = (),
+    arguments: Sequence[str] = (),
 ) -> list[str]:
     """`kunlun-adapt serve --simulator`, as a user types it; `options` are its own."""
     script = Path(sys.executable).with_name("kunlun-adapt")
     if not script.exists():
         raise ServerFailed(f"kunlun-adapt is not installed beside {sys.executable}")
-    command = [str(script), "serve", "--simulator", *options, "--"]
+    own = ["--simulator", "--run-dir", str(run_dir), *options]
+    command = [str(script), "serve", *own, "--"]
     return [*command, *_sglang_arguments(model, port), *arguments]
 
 
@@ -164,20 +171,20 @@ def server_environment(run_dir: Path, extra: Mapping[str, str] | None = None) ->
 
 @contextmanager
 def running(
-    command: Callable[[int], list[str]],
+    command: Command,
     folder: Path,
     environment: Mapping[str, str] | None = None,
     waiting: Waiting | None = None,
     cwd: Path | None = None,
 ) -> Iterator[Server]:
-    """Start `command(port)`, wait until it answers, and stop it and all its children at the end.
+    """Start `command(port, run_dir)`, wait until it answers, and stop all of it at the end.
 
     `folder` receives the log and the ledger. `waiting` is called with the seconds since the start
     about once a second. Raises ServerFailed if the process ends first or does not answer in time,
     or if a process of it outlives the stop.
     """
     port = free_port()
-    process, log, run_dir = _start(command(port), folder, environment, cwd)
+    process, log, run_dir = _start(command, port, folder, environment, cwd)
     try:
         url = f"http://127.0.0.1:{port}"
         _wait_until_healthy(url, process, log, waiting)
@@ -187,7 +194,7 @@ def running(
 
 
 def run_until_exit(
-    command: Callable[[int], list[str]],
+    command: Command,
     folder: Path,
     environment: Mapping[str, str] | None = None,
     seconds: float = START_SECONDS,
@@ -195,7 +202,7 @@ def run_until_exit(
 ) -> tuple[int, str]:
     """Start a server that is expected to refuse; return its exit code and everything it printed."""
     port = free_port()
-    process, log, _ = _start(command(port), folder, environment, cwd)
+    process, log, _ = _start(command, port, folder, environment, cwd)
     deadline = time.monotonic() + seconds
     try:
         while process.poll() is None:
@@ -223,7 +230,11 @@ def tail(log: Path) -> str:
 
 
 def _start(
-    command: list[str], folder: Path, environment: Mapping[str, str] | None, cwd: Path | None
+    command: Command,
+    port: int,
+    folder: Path,
+    environment: Mapping[str, str] | None,
+    cwd: Path | None,
 ) -> tuple[subprocess.Popen[bytes], Path, Path]:
     run_dir = folder / "run"
     run_dir.mkdir(parents=True, exist_ok=True)
@@ -231,7 +242,7 @@ def _start(
     with log.open("wb") as sink:
         # A session of its own: what the server starts can be found and ended with it.
         process = subprocess.Popen(
-            command,
+            command(port, run_dir),
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,

@@ -32,7 +32,9 @@ def test_a_hook_that_does_not_import(
     workspace = copy_workspace(tmp_path / "workspace")
     hook = replace_hook(workspace, HOOKED, "kunlun_broken:hook")
     code, output = run_until_exit(
-        lambda port: serve_command(model_folder(LLAMA), port, ("--workspace", str(workspace))),
+        lambda port, runs: serve_command(
+            model_folder(LLAMA), port, runs, ("--workspace", str(workspace))
+        ),
         tmp_path / "server",
         {"PYTHONPATH": str(SABOTAGE)},
     )
@@ -46,8 +48,8 @@ def test_a_hook_that_raises(model_folder: Callable[[TinyModel], Path], tmp_path:
     workspace = copy_workspace(tmp_path / "workspace")
     hook = replace_hook(workspace, HOOKED, "kunlun_sabotage:raises")
     code, output = run_until_exit(
-        lambda port: serve_command(
-            model_folder(DEEPSEEK_V3), port, ("--workspace", str(workspace))
+        lambda port, runs: serve_command(
+            model_folder(DEEPSEEK_V3), port, runs, ("--workspace", str(workspace))
         ),
         tmp_path / "server",
         {"PYTHONPATH": str(SABOTAGE)},
@@ -62,7 +64,7 @@ def test_a_target_renamed_in_the_installed_sglang(
 ) -> None:
     patched = _sglang_with(HOOKED, "make_rope_wrapper", tmp_path / "patched")
     code, output = run_until_exit(
-        lambda port: serve_command(model_folder(LLAMA), port),
+        lambda port, runs: serve_command(model_folder(LLAMA), port, runs),
         tmp_path / "server",
         {"PYTHONPATH": str(patched)},
     )
@@ -74,7 +76,7 @@ def test_a_kernel_module_imported_before_us(
     model_folder: Callable[[TinyModel], Path], tmp_path: Path
 ) -> None:
     code, output = run_until_exit(
-        lambda port: serve_command(model_folder(LLAMA), port),
+        lambda port, runs: serve_command(model_folder(LLAMA), port, runs),
         tmp_path / "server",
         {"PYTHONPATH": str(EARLY_IMPORT)},
     )
@@ -92,7 +94,7 @@ def test_without_card_and_simulator_sglang_starts_as_if_we_were_not_installed(
     # What SGLang imports before it looks for a platform, on a host that lacks it.
     environment = {"PYTHONPATH": os.pathsep.join(standin_paths())}
     with running(
-        lambda port: plain_command(folder, port, arguments), tmp_path / "server", environment
+        lambda port, runs: plain_command(folder, port, arguments), tmp_path / "server", environment
     ) as server:
         sampling = {"temperature": 0, "max_new_tokens": NEW_TOKENS, "ignore_eos": True}
         body = {"input_ids": [list(one.input_ids) for one in golden], "sampling_params": sampling}

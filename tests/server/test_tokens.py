@@ -20,9 +20,12 @@ pytestmark = [pytest.mark.server, pytest.mark.torch]
 # Which tiers have to serve, by the recipes, when a model runs in float32 at page size 16. No other
 # tier may serve, so no fallback either.
 LAYERS = {
-    "silu_and_mul": {"xpu_swiglu"},
-    "rms_norm": {"xpu_rms_norm"},
+    "rms_norm": {"xpu_rmsnorm", "xpu_add_rmsnorm"},
+    "rotary_embedding": {"xpu_rotary_fp32"},
 }
+DENSE = {"silu_and_mul": {"xpu_swiglu"}}
+# Decode and short prompts have few rows; the longest two prompts reach the tiers that sort.
+EXPERTS = {"fused_experts": {"xpu_small", "xpu_presorted_small", "xpu_presorted_block"}}
 ATTENTION = {
     # A first prompt is prefilled from its own keys, one with a cached prefix from the pages.
     "paged_prefill_attention": {"xpu_prefill_raw", "xpu_prefill_paged"},
@@ -36,9 +39,15 @@ LATENT_ATTENTION = {
     "store_mla_cache": {"xpu_mla_scatter"},
 }
 EXPECTED_TIERS: dict[TinyModel, dict[str, set[str]]] = {
-    LLAMA: {**LAYERS, **ATTENTION},
-    QWEN3_MOE: {**LAYERS, **ATTENTION},
-    DEEPSEEK_V3: {**LAYERS, **LATENT_ATTENTION},
+    LLAMA: {**LAYERS, **DENSE, **ATTENTION},
+    QWEN3_MOE: {**LAYERS, **ATTENTION, **EXPERTS, "moe_topk": {"xpu_softmax_topk_norm"}},
+    DEEPSEEK_V3: {
+        **LAYERS,
+        **DENSE,
+        **LATENT_ATTENTION,
+        **EXPERTS,
+        "moe_grouped_topk": {"xpu_sigmoid_group_topk_norm"},
+    },
 }
 # Rounding differs by up to 2e-5 between two correct implementations; a choice as close as that
 # would say nothing about the kernels.
@@ -66,7 +75,7 @@ def served(
     completions = golden_completions(folder, PROMPTS)
     chats = golden_chats(folder, PROMPTS)
     place = tmp_path_factory.mktemp(model.name)
-    with running(lambda port: serve_command(folder, port), place) as server:
+    with running(lambda port, runs: serve_command(folder, port, runs), place) as server:
         yield Served(model, server, completions, chats)
 
 
@@ -165,7 +174,9 @@ def test_a_sabotaged_kernel_changes_the_tokens(
     options = ("--workspace", str(workspace))
     environment = {"PYTHONPATH": str(SABOTAGE)}
     with running(
-        lambda port: serve_command(folder, port, options), tmp_path / "server", environment
+        lambda port, runs: serve_command(folder, port, runs, options),
+        tmp_path / "server",
+        environment,
     ) as server:
         answers = generate(server, [list(one.input_ids) for one in golden])
         ledger = server.ledger(lambda ledger: "silu_and_mul" in ledger.operators)
