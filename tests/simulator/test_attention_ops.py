@@ -55,9 +55,9 @@ def test_prefill_has_a_scale_of_its_own(causal):
     ],
 )
 def test_prefill_refuses(changes, problem):
-    q, k, v = (torch.randn(5, 2, 32) for _ in range(3))
+    rows = {name: torch.randn(5, 2, 32) for name in ("q", "k", "v")}
     with pytest.raises(ContractError, match=problem):
-        prefill(q, k, changes.pop("v", v), **changes)
+        prefill(**{**rows, **changes})
 
 
 def speculative(**changes):
