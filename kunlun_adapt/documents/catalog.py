@@ -80,7 +80,9 @@ def _duplicates(catalog: Catalog) -> list[Finding]:
     def see(kind: str, name: str, document: Document[Any], *path: str | int) -> None:
         position = document.at(*path)
         if (kind, name) in seen:
-            message = f"{kind} {name!r} is already defined at {seen[kind, name]}"
+            message = (
+                f"{kind.partition(' of ')[0]} {name!r} is already defined at {seen[kind, name]}"
+            )
             findings.append(_finding("KA004", message, position, "rename or remove one of them"))
         seen.setdefault((kind, name), position)
 
@@ -92,7 +94,8 @@ def _duplicates(catalog: Catalog) -> list[Finding]:
     for document in catalog.operators:
         see("operator", document.model.name, document, "name")
         for i, tier in enumerate(document.model.kernels):
-            see(f"tier of {document.model.name}", tier.name, document, "kernels", i, "name")
+            # By file and line, so that an operator given twice is not also its tiers given twice.
+            see(f"tier of {document.at('name')}", tier.name, document, "kernels", i, "name")
     for recipe in catalog.recipes:
         see("recipe", recipe.model.name, recipe, "name")
     return findings

@@ -99,7 +99,7 @@ def _locate(model: type[BaseModel], data: Any, error: ErrorDetails) -> _Place:
         if not loc or (error["type"] == "missing" and len(loc) == 1):
             break
         part = loc.pop(0)
-        if part == _KEY:
+        if part == _KEY and path and not (isinstance(data, dict) and _KEY in data):
             of_key = True
             break
         path = (*path, part)

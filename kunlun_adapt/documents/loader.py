@@ -19,7 +19,7 @@ Key = tuple[str | int, ...]
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 64
-MAX_NODES = 200_000
+MAX_NODES = 100_000
 MAX_DIGITS = 400
 """Longer runs of digits stay text: Python refuses to print integers of some thousand digits."""
 
@@ -157,6 +157,8 @@ def _marked(error: yaml.MarkedYAMLError, text: str, name: str) -> Finding:
     """Turn a syntax error of PyYAML into a finding inside the text."""
     problem = error.problem or "not readable as YAML"
     mark = error.problem_mark or error.context_mark
+    if "unexpected end" in problem and error.context_mark is not None:
+        mark = error.context_mark  # where the quote opens, not where the file ends
     if problem == "second occurrence":
         problem = "an anchor with this name is already set above"
     elif error.context:
@@ -167,7 +169,9 @@ def _marked(error: yaml.MarkedYAMLError, text: str, name: str) -> Finding:
         line, column = len(lines), len(lines[-1]) + 1
     here = lines[line - 1][column - 1 : column]
     tip = None
-    if here == "\t":
+    if "unexpected end" in problem:
+        tip = "close the quote"
+    elif here == "\t":
         tip = "indent with spaces"
     elif here and here in "@`%&*!|>'\"{}[],#?-":
         tip = "put the text in quotes"
