@@ -9,6 +9,8 @@ from kunlun_adapt.source.text import identifier, literal, literal_default
 from kunlun_adapt.upstream import Parameter, Signature
 
 UNSET = "UNSET"
+ANY_VALUE = "$any"
+"""In `ignores`, the value of a parameter that may be anything."""
 
 
 def parameter_list(signature: Signature, *, skip_first: bool = False) -> str:
@@ -58,14 +60,14 @@ def guards(
 ) -> list[tuple[str, str, str]]:
     """Return (parameter, condition that must not hold, allowed value) for ignored parameters.
 
-    Only the mapping form of `ignores` names a value; the list form lets any value pass.
+    Only the mapping form of `ignores` names values; `$any` in it, and the list form, let any pass.
     """
     if not isinstance(ignores, Mapping):
         return []
     found = []
     for name, allowed in ignores.items():
         parameter = signature.parameter(name)
-        if parameter is None:
+        if parameter is None or allowed == ANY_VALUE:
             continue
         same = "is not" if allowed is None or isinstance(allowed, bool) else "!="
         condition = f"{identifier(name)} {same} {literal(allowed)}"

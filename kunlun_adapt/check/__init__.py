@@ -1,0 +1,58 @@
+"""Rules over documents, plan and release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.rules import CLAIM_RULES, DOCUMENT_RULES, RULES
+from kunlun_adapt.diagnostics import Finding, ReleaseReport
+from kunlun_adapt.documents import Catalog
+from kunlun_adapt.plan import Plan, make_plan
+from kunlun_adapt.upstream import Facts, Lock
+
+__all__ = ["RULES", "Context", "check_release"]
+
+
+def check_release(
+    catalog: Catalog, facts: Facts, *, lock: Lock | None = None, beyond_claims: bool = False
+) -> ReleaseReport:
+    """Check every claim of the workspace against one release.
+
+    All profiles of the map are planned; a binding that any of them binds counts as bound. A
+    workspace whose map does not load gives a report with the loader's findings and no bindings.
+    A release that the map does not claim is only checked `beyond_claims`, that is as if every
+    binding claimed it; without that the report says so, and what is wrong whatever the release.
+    """
+    document = catalog.platform_map
+    if document is None:
+        return ReleaseReport(facts.version, 0, 0, 0, _sorted(catalog.findings))
+    plans = tuple(
+        make_plan(catalog, facts, profile, beyond_claims=beyond_claims)
+        for profile in document.model.device.profiles
+    )
+    context = Context(catalog, document, facts, plans, lock, beyond_claims)
+    rules = RULES if context.claimed or beyond_claims else (*DOCUMENT_RULES, *CLAIM_RULES)
+    found = [item for rule in rules for item in rule(context)]
+    count = _count(plans)
+    return ReleaseReport(
+        release=facts.version,
+        bound=count["bound"],
+        planned=count["planned"],
+        excluded=count["excluded"],
+        findings=_sorted((*catalog.findings, *found)),
+    )
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(dict.fromkeys(findings), key=lambda f: f.sort_key))
+
+
+def _count(plans: tuple[Plan, ...]) -> dict[str, int]:
+    rank = ("bound", "planned", "excluded")
+    status: dict[str, str] = {}
+    for plan in plans:
+        for binding in plan.bindings:
+            seen = status.get(binding.id, "excluded")
+            status[binding.id] = min(seen, binding.status, key=rank.index)
+    return {name: sum(s == name for s in status.values()) for name in rank}

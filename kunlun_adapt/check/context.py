@@ -1,0 +1,143 @@
+"""What every rule reads: the documents, the release, the plans of all profiles, the lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from kunlun_adapt.diagnostics import CODES, Finding, Position, Severity, UpstreamPosition
+from kunlun_adapt.documents import Catalog, Document, OperatorRecipe, PlatformMap, in_range
+from kunlun_adapt.plan import PLATFORM, HookBinding, KernelBinding, Member, Plan, spelled
+from kunlun_adapt.upstream import Facts, Location, Lock, Missing, Resolver, Symbol
+
+PLATFORM_PACKAGES = ("sglang.srt.platforms", "sglang.srt.plugins")
+
+Item = TypeVar("Item", Member, HookBinding, KernelBinding)
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """Everything that one check of one release works on. Rules only read it."""
+
+    catalog: Catalog
+    document: Document[PlatformMap]
+    facts: Facts
+    plans: tuple[Plan, ...]
+    lock: Lock | None = None
+    beyond_claims: bool = False
+
+    @property
+    def map(self) -> PlatformMap:
+        return self.document.model
+
+    @property
+    def release(self) -> str:
+        return self.facts.version
+
+    @property
+    def claimed(self) -> bool:
+        """Whether the release is among those that the map claims."""
+        return in_range(self.map.sglang, self.release)
+
+    @property
+    def reader(self) -> Resolver | None:
+        """The release's files, or None where only the lock's facts are at hand."""
+        return self.facts if isinstance(self.facts, Resolver) else None
+
+    @cached_property
+    def members(self) -> tuple[Member, ...]:
+        """The bound members of the platform class: one per key, and per value where they differ."""
+        return self._once(lambda plan: plan.members, lambda m: (m.key, m.content))
+
+    @cached_property
+    def hooks(self) -> tuple[HookBinding, ...]:
+        """The bound hooks of any profile, each once."""
+        return self._once(lambda plan: plan.hooks, lambda h: h.path)
+
+    @cached_property
+    def kernels(self) -> tuple[KernelBinding, ...]:
+        """The bound kernel places of any profile, each once."""
+        return self._once(lambda plan: plan.kernels, lambda k: (k.recipe.model.name, k.path))
+
+    @property
+    def operators(self) -> tuple[Document[OperatorRecipe], ...]:
+        return self.catalog.operators
+
+    def _once(
+        self, items: Callable[[Plan], Iterable[Item]], key: Callable[[Item], object]
+    ) -> tuple[Item, ...]:
+        found: dict[object, Item] = {}
+        for plan in self.plans:
+            for item in items(plan):
+                found.setdefault(repr(key(item)), item)
+        return tuple(found.values())
+
+    @cached_property
+    def platform_packages_missing(self) -> tuple[str, ...]:
+        """The packages of upstream's plugin interface that this release does not have."""
+        if self.reader is None:
+            return ()
+        return tuple(p for p in PLATFORM_PACKAGES if isinstance(self.facts.resolve(p), Missing))
+
+    @cached_property
+    def platform_class(self) -> Symbol | None:
+        """Upstream's platform class in this release, or None where there is none."""
+        spelling = spelled(self.map, PLATFORM, self.release)
+        if self.platform_packages_missing or spelling is None or spelling.call is None:
+            return None
+        found = self.facts.resolve(spelling.call)
+        return found if isinstance(found, Symbol) else None
+
+    @cached_property
+    def platform_members(self) -> dict[str, Symbol]:
+        """The members of upstream's platform class in this release, inherited ones included."""
+        return self.facts.members(self.platform_class.path) if self.platform_class else {}
+
+    def spelling_at(self, key: str) -> tuple[str | int, ...] | None:
+        """Return the path of the spelling of `key` that holds in this release."""
+        wanted = spelled(self.map, key, self.release)
+        for name in (key, key.rpartition(".")[0]):
+            for index, spelling in enumerate(self.map.interface.get(name, ())):
+                if spelling is wanted:
+                    return ("interface", name, index)
+        return None
+
+
+def finding(
+    code: str,
+    message: str,
+    position: Position,
+    *,
+    binding: str | None = None,
+    target: str | None = None,
+    upstream: Location | None = None,
+    suggestion: str | None = None,
+    severity: Severity | None = None,
+) -> Finding:
+    """Make a finding with the code's own severity unless another is given."""
+    return Finding(
+        code=code,
+        severity=severity or CODES[code].severity,
+        message=message,
+        position=position,
+        binding=binding,
+        target=target,
+        upstream=UpstreamPosition(upstream.file, upstream.line) if upstream else None,
+        suggestion=suggestion,
+    )
+
+
+def member_path(member: Member) -> tuple[str | int, ...]:
+    """Return the path, inside the map, of the value that a member hands out."""
+    first, _, rest = member.key.partition(".")
+    if member.key == "attention_backend":
+        return ("factories", "attention_backend", "name")
+    if first in ("kv_pool", "quantization"):
+        return ("factories", first, rest)
+    if first in ("methods", "capabilities", "server_args"):
+        return (first, rest) if rest else (first,)
+    if first == "device":
+        return ("device", rest)
+    return ("factories", first)

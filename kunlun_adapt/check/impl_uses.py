@@ -1,0 +1,117 @@
+"""Every place where a document names an implementation, and how it will be called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from kunlun_adapt.check.context import Context, member_path
+from kunlun_adapt.check.implementations import Implementation, Implementations, NotFound
+from kunlun_adapt.check.rules.kind_changed import WRAPPING
+from kunlun_adapt.diagnostics import Position
+from kunlun_adapt.documents import Document, OperatorRecipe
+from kunlun_adapt.upstream import Signature, Symbol
+
+ONE_CALL = ("call",)
+ONE_RESULT = ("result",)
+
+
+@dataclass(frozen=True, slots=True)
+class ImplUse:
+    """One named implementation and the arguments that it is given.
+
+    `positional` are passed in order and `keywords` by name; both are None where the way in which
+    it is called is not ours to check (classes, values). `exact` says that the names must agree.
+    """
+
+    path: str
+    position: Position
+    binding: str | None
+    positional: tuple[str, ...] | None = None
+    keywords: tuple[str, ...] = ()
+    operator: bool = False
+
+
+def impl_uses(context: Context) -> Iterator[ImplUse]:
+    """Yield every implementation path of what is bound in this release, and every kernel's."""
+    yield from _map(context)
+    for recipe in context.operators:
+        yield from _operator(context, recipe)
+
+
+def find(context: Context, path: str) -> Implementation | NotFound | None:
+    """Follow an implementation path; a path without a colon is a module."""
+    if context not in _FINDERS:
+        _FINDERS[context] = Implementations(context.catalog.root, context.facts)
+    finder = _FINDERS[context]
+    return finder.find(path) if ":" in path else finder.find_module(path)
+
+
+_FINDERS: WeakKeyDictionary[Context, Implementations] = WeakKeyDictionary()
+
+
+def _map(context: Context) -> Iterator[ImplUse]:
+    document, model = context.document, context.map
+    backend = model.factories.attention_backend
+    if backend is not None:
+        at = document.at("factories", "attention_backend", "class")
+        yield ImplUse(backend.cls, at, "factory/attention_backend")
+    for plan in context.plans:
+        for member in plan.members:
+            if member.value not in ("class", "function"):
+                continue
+            path = member_path(member)
+            if member.value == "function" and isinstance(_given(context, path), dict):
+                path = (*path, plan.profile)
+            at = document.at(*path)
+            positional, keywords = _member_call(member.symbol, member.value)
+            yield ImplUse(str(member.content), at, member.binding.id, positional, keywords)
+    for hook in context.hooks:
+        if hook.hook.impl is None:
+            continue
+        at = document.at(*hook.path[:2], "impl")
+        whole_class = isinstance(hook.symbol, Symbol) and hook.symbol.kind == "class"
+        called = hook.hook.type in WRAPPING and not whole_class
+        yield ImplUse(hook.hook.impl, at, hook.binding.id, ONE_CALL if called else None)
+    for i, shim in enumerate(model.shims):
+        yield ImplUse(shim.provide, document.at("shims", i, "provide"), f"shim/{shim.module}")
+    for i, entry in enumerate(model.models):
+        yield ImplUse(entry.cls, document.at("models", i, "class"), None)
+
+
+def _given(context: Context, path: tuple[str | int, ...]) -> Any:
+    value = context.document.raw.data
+    for part in path:
+        value = value[part]
+    return value
+
+
+def _member_call(symbol: object, value: str) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """A function of ours gets upstream's arguments by name, as the generated method passes them."""
+    if value != "function" or not isinstance(symbol, Symbol) or symbol.signature is None:
+        return None, ()
+    signature: Signature = symbol.signature
+    if symbol.kind != "staticmethod":
+        signature = signature.without_first()
+    positional = tuple(p.name for p in signature.parameters if p.kind == "positional_only")
+    keywords = tuple(
+        p.name for p in signature.parameters if p.kind in ("positional", "keyword_only")
+    )
+    return positional, keywords
+
+
+def _operator(context: Context, recipe: Document[OperatorRecipe]) -> Iterator[ImplUse]:
+    model = recipe.model
+    ids = [b.id for plan in context.plans for b in plan.bindings]
+    binding = next((id for id in ids if id.startswith(f"{model.name}/")), model.name)
+    params = tuple(model.params)
+    yield ImplUse(model.golden, recipe.at("golden"), binding, params, (), True)
+    for i, tier in enumerate(model.kernels):
+        if tier.impl is not None:
+            at = recipe.at("kernels", i, "impl")
+            yield ImplUse(tier.impl, at, binding, params, tuple(tier.fixed), True)
+    for i, bind in enumerate(model.binds):
+        if bind.returns is not None:
+            yield ImplUse(bind.returns, recipe.at("binds", i, "returns"), binding, ONE_RESULT)

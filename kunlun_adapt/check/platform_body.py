@@ -1,0 +1,89 @@
+"""What upstream's platform class does by itself, and what the map says about its members."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from kunlun_adapt.check.context import Context
+from kunlun_adapt.documents import in_range
+from kunlun_adapt.plan import spelled
+from kunlun_adapt.upstream import Resolver, Symbol
+
+PLANNED = "[Planned]"
+
+
+def spelled_names(context: Context) -> set[str]:
+    """Return the names of upstream's members that the map gives in this release."""
+    return {m.name for m in context.members if m.name}
+
+
+def left_alone(context: Context, name: str) -> bool:
+    """Tell whether the map says that a member stays as upstream has it in this release.
+
+    It may say so by the member's own name or by the key that is spelled so.
+    """
+    for left in context.map.left_at_default:
+        if in_range(left.sglang, context.release):
+            spelling = spelled(context.map, left.member, context.release)
+            names = {left.member}
+            if spelling is not None:
+                names |= {spelling.method or spelling.field or left.member}
+            if name in names or name.rpartition(".")[2] in names:
+                return True
+    return False
+
+
+def raising_members(context: Context) -> Iterator[tuple[str, Symbol]]:
+    """Yield the public members that do nothing but raise NotImplementedError.
+
+    Members that upstream marks as planned, and therefore does not call yet, are left out.
+    """
+    reader = context.reader
+    if reader is None:
+        return
+    trees: dict[str, ast.Module | None] = {}
+    for name, symbol in context.platform_members.items():
+        if name.startswith("_"):
+            continue
+        file = symbol.location.file
+        if file not in trees:
+            trees[file] = _tree(reader, file)
+        node = _definition(trees[file], name, symbol.location.line)
+        if node is not None and _only_raises(node) and not _planned(node):
+            yield name, symbol
+
+
+def _tree(reader: Resolver, file: str) -> ast.Module | None:
+    source = reader.release.read(file)
+    if source is None:
+        return None
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _definition(
+    tree: ast.Module | None, name: str, line: int
+) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    if tree is None:
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first <= line <= node.lineno:
+                return node
+    return None
+
+
+def _only_raises(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+    if len(body) != 1 or not isinstance(body[0], ast.Raise) or body[0].exc is None:
+        return False
+    raised = body[0].exc.func if isinstance(body[0].exc, ast.Call) else body[0].exc
+    return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+
+
+def _planned(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return PLANNED in (ast.get_docstring(node) or "")

@@ -1,0 +1,63 @@
+"""The groups of ranges of which one at most may hold: a hook's, an operator place's, a key's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kunlun_adapt.check.context import Context
+from kunlun_adapt.diagnostics import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """The ranges of one binding in their order; `binding` is None for a key of the interface."""
+
+    binding: str | None
+    ranges: tuple[tuple[str, Position], ...]
+    excluded: tuple[str, ...]
+    position: Position
+    targets: tuple[str, ...] = ()
+
+
+def ranged(context: Context) -> Iterator[Ranges]:
+    """Yield every group of ranges in the workspace; planned hooks are left out."""
+    document = context.document
+    for i, hook in enumerate(context.map.hooks):
+        if hook.planned is None:
+            yield Ranges(
+                binding=hook.id,
+                ranges=tuple(
+                    (at.sglang, document.at("hooks", i, "at", j, "sglang"))
+                    for j, at in enumerate(hook.at)
+                ),
+                excluded=tuple(e.sglang for e in hook.excluded),
+                position=document.key_at("hooks", i, "at"),
+                targets=tuple(at.target for at in hook.at),
+            )
+    for recipe in context.operators:
+        groups: dict[str, list[int]] = {}
+        for i, bind in enumerate(recipe.model.binds):
+            leaf = bind.id or bind.target.rsplit(".", 1)[-1]
+            groups.setdefault(f"{recipe.model.name}/{leaf}", []).append(i)
+        for id, indexes in groups.items():
+            binds = [recipe.model.binds[i] for i in indexes]
+            yield Ranges(
+                binding=id,
+                ranges=tuple(
+                    (recipe.model.binds[i].sglang, recipe.at("binds", i, "sglang")) for i in indexes
+                ),
+                excluded=tuple(e.sglang for b in binds for e in b.excluded),
+                position=recipe.at("binds", indexes[-1], "sglang"),
+                targets=tuple(b.target for b in binds),
+            )
+    for key, spellings in context.map.interface.items():
+        yield Ranges(
+            binding=None,
+            ranges=tuple(
+                (s.sglang, document.at("interface", key, i, "sglang"))
+                for i, s in enumerate(spellings)
+            ),
+            excluded=(),
+            position=document.key_at("interface", key),
+        )

@@ -1,0 +1,76 @@
+"""The rules, one module each, and the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.rules import (
+    bound_twice,
+    capability_at_default,
+    condition,
+    dangling_reexport,
+    drift_since_lock,
+    empty_range,
+    implementation_not_found,
+    implementation_signature,
+    kind_changed,
+    missing_why,
+    no_golden_tier,
+    no_platform_interface,
+    not_locked,
+    orphaned_member,
+    range_gap,
+    range_overlap,
+    release_not_claimed,
+    signature_not_served,
+    target_missing,
+    target_moved,
+    tier_gap,
+    tier_unreachable,
+    unresolved_reference,
+    unserved_member,
+    unspelled_key,
+)
+from kunlun_adapt.diagnostics import Finding
+
+Rule = Callable[[Context], Iterable[Finding]]
+
+DOCUMENT_RULES: tuple[Rule, ...] = (
+    unresolved_reference.rule,
+    empty_range.rule,
+    range_overlap.rule,
+    missing_why.rule,
+    implementation_not_found.rule,
+    implementation_signature.rule,
+    tier_gap.rule,
+    condition.rule,
+    tier_unreachable.rule,
+    no_golden_tier.rule,
+)
+"""What a workspace owes to itself, whatever the release."""
+
+CLAIM_RULES: tuple[Rule, ...] = (
+    release_not_claimed.rule,
+    no_platform_interface.rule,
+)
+"""Whether the map speaks of the release at all."""
+
+RELEASE_RULES: tuple[Rule, ...] = (
+    range_gap.rule,
+    target_missing.rule,
+    target_moved.rule,
+    dangling_reexport.rule,
+    kind_changed.rule,
+    signature_not_served.rule,
+    drift_since_lock.rule,
+    not_locked.rule,
+    orphaned_member.rule,
+    unspelled_key.rule,
+    capability_at_default.rule,
+    unserved_member.rule,
+    bound_twice.rule,
+)
+"""What the map claims of the release: nothing to check where it claims nothing."""
+
+RULES: tuple[Rule, ...] = (*DOCUMENT_RULES, *CLAIM_RULES, *RELEASE_RULES)

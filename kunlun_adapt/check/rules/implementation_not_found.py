@@ -1,0 +1,24 @@
+"""KA301: an implementation path that leads nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.impl_uses import find, impl_uses
+from kunlun_adapt.check.implementations import NotFound
+from kunlun_adapt.diagnostics import Finding
+
+
+def rule(context: Context) -> Iterable[Finding]:
+    """Follow every implementation path by reading files; nothing is imported."""
+    for use in impl_uses(context):
+        found = find(context, use.path)
+        if isinstance(found, NotFound):
+            yield finding(
+                "KA301",
+                f"{use.path} leads nowhere: {found.message}",
+                use.position,
+                binding=use.binding,
+                suggestion=found.suggestion,
+            )

@@ -1,0 +1,32 @@
+"""KA107: the lock holds nothing for this binding and release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.locked import locked_uses
+from kunlun_adapt.diagnostics import Finding
+
+
+def rule(context: Context) -> Iterable[Finding]:
+    """Report a release that is not locked (once), or the bound targets that are not."""
+    if context.lock is None or context.reader is None:
+        return
+    command = f"run kunlun-adapt lock --sglang {context.release}"
+    if context.release not in context.lock.releases:
+        if context.claimed:
+            message = f"sglang {context.release} is not in adapt.lock"
+            yield finding("KA107", message, context.document.at("sglang"), suggestion=command)
+        return
+    for use in locked_uses(context):
+        if context.lock.symbol(context.release, use.path) is None:
+            yield finding(
+                "KA107",
+                f"adapt.lock holds nothing for {use.path} in sglang {context.release}",
+                use.position,
+                binding=use.binding,
+                target=use.path,
+                upstream=use.symbol.location,
+                suggestion=command,
+            )

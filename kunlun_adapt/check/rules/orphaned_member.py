@@ -1,0 +1,62 @@
+"""KA201: a member of ours that this release's platform class does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kunlun_adapt.check.context import Context, finding, member_path
+from kunlun_adapt.check.wording import nearest
+from kunlun_adapt.diagnostics import Finding, Position
+from kunlun_adapt.plan import CAPABILITIES, Member, spelled
+from kunlun_adapt.upstream import Missing
+
+
+def rule(context: Context) -> Iterable[Finding]:
+    """Report members that upstream would never call, because it does not know their names."""
+    if context.platform_class is None or context.reader is None:
+        return
+    for member in context.members:
+        if member.spelling is None or not isinstance(member.symbol, Missing):
+            continue
+        names = _names(context, member)
+        near = nearest(member.name.rpartition(".")[2], names, cutoff=70)
+        yield finding(
+            "KA201",
+            f"the platform of sglang {context.release} has no {member.name}, as which "
+            f"{member.key} is spelled",
+            _position(context, member),
+            binding=member.binding.id,
+            target=member.binding.target,
+            upstream=context.platform_class.location,
+            suggestion=_split(context, member, near),
+        )
+
+
+def _names(context: Context, member: Member) -> list[str]:
+    if member.name.startswith(f"{CAPABILITIES}."):
+        spelling = spelled(context.map, CAPABILITIES, context.release)
+        if spelling and spelling.call:
+            return list(context.facts.members(spelling.call))
+    return [n for n in context.platform_members if not n.startswith("_")]
+
+
+def _position(context: Context, member: Member) -> Position:
+    path = context.spelling_at(member.key)
+    if path is None:
+        return context.document.key_at(*member_path(member))
+    kind = "method" if member.spelling and member.spelling.method else "field"
+    return context.document.at(*path, kind)
+
+
+def _split(context: Context, member: Member, near: str | None) -> str:
+    path = context.spelling_at(member.key)
+    key = str(path[1]) if path else member.key
+    if near is None:
+        return (
+            f"if the release does without it: left_at_default: "
+            f'[{{member: {member.key}, sglang: ">={context.release}", why: "…"}}]'
+        )
+    kind = "method"
+    if member.name.startswith(f"{CAPABILITIES}."):
+        kind, near = "field", f"{CAPABILITIES}.{near}"
+    return f'interface.{key}: add {{sglang: ">={context.release}", {kind}: {near}}}'

@@ -1,0 +1,133 @@
+"""KA005: a name that points to nothing in the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.wording import did_you_mean
+from kunlun_adapt.diagnostics import Finding, Position
+from kunlun_adapt.documents import Document, OperatorRecipe
+from kunlun_adapt.plan import CAPABILITIES, PLATFORM, SERVER_ARGS
+from kunlun_adapt.plan.conditions import DTYPES
+
+
+def rule(context: Context) -> Iterable[Finding]:
+    """Report names of bindings, keys, parameters and dtypes that nothing declares."""
+    keys = _keys(context)
+    yield from _map(context, keys)
+    for recipe in context.operators:
+        yield from _operator(recipe, keys)
+    yield from _recipes(context)
+
+
+def _keys(context: Context) -> set[str]:
+    """The keys that the map gives to the platform, bound in this release or not."""
+    ids = [b.id for plan in context.plans for b in plan.bindings if b.family == PLATFORM]
+    keys = {id.removeprefix("factory/").replace("method/", "methods.") for id in ids}
+    return (keys - {f"methods.{SERVER_ARGS}"}) | (
+        {SERVER_ARGS} if context.map.server_args else set()
+    )
+
+
+def _bindings(context: Context, keys: set[str]) -> set[str]:
+    """Every name by which a landing point or a conflict may call a binding."""
+    names = {b.id for plan in context.plans for b in plan.bindings} | keys
+    names |= {hook.id for hook in context.map.hooks} | {s.module for s in context.map.shims}
+    names |= {operator.model.name for operator in context.operators}
+    names |= {arg.arg for arg in context.map.server_args}
+    return names | {variable.name for variable in context.map.environment}
+
+
+def _map(context: Context, keys: set[str]) -> Iterator[Finding]:
+    document, model = context.document, context.map
+    names = _bindings(context, keys)
+    for i, point in enumerate(model.landing_points):
+        for j, name in enumerate(point.bindings):
+            if name not in names:
+                at = document.at("landing_points", i, "bindings", j)
+                yield _unknown(f"no binding is called {name!r}", at, name, names)
+    for i, conflict in enumerate(model.conflicts):
+        for j, name in enumerate(conflict.between):
+            if name not in names:
+                at = document.at("conflicts", i, "between", j)
+                yield _unknown(f"no binding is called {name!r}", at, name, names)
+    for name in model.served:
+        if name not in keys:
+            at = document.key_at("served", name)
+            yield _unknown(f"the map gives no {name!r} to speak of", at, name, keys)
+    groups = keys | {k.rpartition(".")[0] for k in keys} | {PLATFORM, CAPABILITIES}
+    for key, spellings in model.interface.items():
+        # A key that is only ever a call is a name of upstream's that code of ours asks for.
+        if key not in groups and any(s.call is None for s in spellings):
+            at = document.key_at("interface", key)
+            yield _unknown(f"the map gives no {key!r} to spell", at, key, groups - {""})
+    shims = {shim.module for shim in model.shims}
+    for i, hook in enumerate(model.hooks):
+        for j, place in enumerate(hook.at):
+            if place.provided_by is not None and place.provided_by not in shims:
+                at = document.at("hooks", i, "at", j, "provided_by")
+                message = f"no shim provides {place.provided_by!r}"
+                yield _unknown(message, at, place.provided_by, shims, hook.id)
+
+
+def _operator(recipe: Document[OperatorRecipe], keys: set[str]) -> Iterator[Finding]:
+    model, name = recipe.model, recipe.model.name
+    served = keys | {k.partition(".")[0] for k in keys} - {"device", "methods"}
+    for i, key in enumerate(model.serves):
+        if key not in served:
+            message = f"{name} serves {key!r}, which the map does not give"
+            yield _unknown(message, recipe.at("serves", i), key, served, f"{name}/{key}")
+    for dtype in model.precision:
+        if dtype not in DTYPES:
+            at = recipe.key_at("precision", dtype)
+            yield _unknown(f"{dtype!r} is not a dtype", at, dtype, DTYPES)
+    for text, at in _named_params(recipe):
+        if text not in model.params:
+            yield _unknown(f"{name} declares no parameter {text!r}", at, text, model.params)
+    for i, tier in enumerate(model.kernels):
+        for param, how in tier.prepare.items():
+            to = getattr(how, "to", None)
+            if to is not None and to not in DTYPES:
+                at = recipe.at("kernels", i, "prepare", param, "to")
+                yield _unknown(f"{to!r} is not a dtype", at, to, DTYPES)
+
+
+def _named_params(recipe: Document[OperatorRecipe]) -> Iterator[tuple[str, Position]]:
+    """Yield every place that names one of the operator's parameters."""
+    model = recipe.model
+    for i, text in enumerate(model.mutates):
+        yield text, recipe.at("mutates", i)
+    for i, bind in enumerate(model.binds):
+        for text in bind.args:
+            yield text, recipe.key_at("binds", i, "args", text)
+    for i, tier in enumerate(model.kernels):
+        for text in tier.prepare:
+            yield text, recipe.key_at("kernels", i, "prepare", text)
+    for name, path in model.reads.items():
+        yield path.partition(".")[0], recipe.at("reads", name)
+    for text in model.cases:
+        yield text, recipe.key_at("cases", text)
+
+
+def _recipes(context: Context) -> Iterator[Finding]:
+    operators = {operator.model.name for operator in context.operators}
+    hooks = {hook.id for hook in context.map.hooks}
+    for recipe in context.catalog.recipes:
+        for i, name in enumerate(recipe.model.operators):
+            if name not in operators:
+                message = f"no operator recipe is called {name!r}"
+                yield _unknown(message, recipe.at("operators", i), name, operators)
+        for i, name in enumerate(recipe.model.hooks):
+            if name not in hooks:
+                message = f"the map has no hook {name!r}"
+                yield _unknown(message, recipe.at("hooks", i), name, hooks)
+
+
+def _unknown(
+    message: str, position: Position, name: str, known: Iterable[Any], binding: str | None = None
+) -> Finding:
+    return finding(
+        "KA005", message, position, binding=binding, suggestion=did_you_mean(name, known)
+    )

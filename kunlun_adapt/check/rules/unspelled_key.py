@@ -1,0 +1,64 @@
+"""KA202: a key of the map that has no spelling for this release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kunlun_adapt.check.context import Context, finding, member_path
+from kunlun_adapt.check.wording import nearest
+from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.plan import CAPABILITIES, PLATFORM, spelled
+
+
+def rule(context: Context) -> Iterable[Finding]:
+    """Report keys for which the interface says nothing about the release."""
+    if context.platform_packages_missing:
+        return
+    yield from _platform(context)
+    for member in context.members:
+        if member.spelling is None:
+            yield finding(
+                "KA202",
+                f"nothing says how {member.key} is spelled in sglang {context.release}"
+                f"{_elsewhere(context, member.key)}",
+                context.document.key_at(*member_path(member)),
+                binding=member.binding.id,
+                suggestion=_suggestion(context, member.key),
+            )
+
+
+def _platform(context: Context) -> Iterator[Finding]:
+    if spelled(context.map, PLATFORM, context.release) is None:
+        yield finding(
+            "KA202",
+            f"nothing says what upstream's platform class is in sglang {context.release}",
+            context.document.key_at("interface", PLATFORM),
+            binding=f"factory/{PLATFORM}",
+            suggestion="interface.platform: add {call: sglang.srt.platforms.interface.SRTPlatform}",
+        )
+
+
+def _elsewhere(context: Context, key: str) -> str:
+    spellings = context.map.interface.get(key) or context.map.interface.get(
+        key.rpartition(".")[0], []
+    )
+    ranges = " | ".join(s.sglang for s in spellings)
+    return f" (only in {ranges})" if ranges else ""
+
+
+def _suggestion(context: Context, key: str) -> str:
+    leaf = key.rpartition(".")[2]
+    if key.startswith(f"{CAPABILITIES}."):
+        spelling = spelled(context.map, CAPABILITIES, context.release)
+        if spelling and spelling.call:
+            field = nearest(leaf, context.facts.members(spelling.call)) or leaf
+            return f"interface.{key}: add {{field: {CAPABILITIES}.{field}}}{_or_left(context, key)}"
+    names = [n for n in context.platform_members if not n.startswith("_")]
+    near = nearest(leaf, names, cutoff=50)
+    add = f"interface.{key}: add {{method: {near or '…'}}}"
+    return add + _or_left(context, key)
+
+
+def _or_left(context: Context, key: str) -> str:
+    range_ = f'"=={context.release}"'
+    return f", or left_at_default: add {{member: {key}, sglang: {range_}, why: …}}"

@@ -1,0 +1,163 @@
+"""Every place where a document names an upstream symbol, and what became of the missing ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from packaging.version import Version
+
+from kunlun_adapt.check.context import Context, member_path
+from kunlun_adapt.check.releases import bounds
+from kunlun_adapt.check.wording import scalar
+from kunlun_adapt.diagnostics import Position
+from kunlun_adapt.plan import PLATFORM, Member
+from kunlun_adapt.upstream import Missing, Suggestion, Symbol
+
+UPSTREAM = "sglang"
+SURE = 0.7
+MARGIN = 0.04
+SAME_BODY = 0.95
+
+_LOST: WeakKeyDictionary[Context, tuple[Lost, ...]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One named upstream symbol; `key` is the YAML key that names it (`target`, `call`, …)."""
+
+    path: str
+    symbol: Symbol | Missing
+    position: Position
+    binding: str | None
+    key: str
+
+
+def uses(context: Context) -> Iterator[Use]:
+    """Yield every upstream path that a bound binding or the interface names."""
+    yield from _hooks(context)
+    for kernel in context.kernels:
+        place = kernel.recipe.at(*kernel.path, "target")
+        yield Use(kernel.bind.target, kernel.symbol, place, kernel.binding.id, "target")
+    for member in context.members:
+        path = implementation_target(member)
+        if path is not None:
+            position = context.document.at(*member_path(member))
+            yield Use(path, context.facts.resolve(path), position, member.binding.id, "class")
+    yield from _names(context)
+
+
+def implementation_target(member: Member) -> str | None:
+    """Return the upstream path of a member whose implementation is an upstream object."""
+    if member.value not in ("class", "function"):
+        return None
+    text = str(member.content)
+    return text.replace(":", ".") if text.split(".")[0] == UPSTREAM else None
+
+
+def _hooks(context: Context) -> Iterator[Use]:
+    for hook in context.hooks:
+        if hook.at.provided_by or hook.at.package:
+            continue
+        path, symbol = hook.at.target, hook.symbol
+        if hook.hook.type == "add":
+            # The member itself must not be there; what has to exist is what it is added to.
+            path = path.rpartition(".")[0]
+            symbol = context.facts.resolve(path)
+        place = context.document.at(*hook.path, "target")
+        yield Use(path, symbol, place, hook.binding.id, "target")
+
+
+def _names(context: Context) -> Iterator[Use]:
+    seen: set[str] = set()
+    for plan in context.plans:
+        for key, symbol in plan.names.items():
+            path = context.spelling_at(key)
+            if key in seen or path is None:
+                continue
+            seen.add(key)
+            if context.platform_packages_missing and key.split(".")[0] != "process":
+                continue
+            call = symbol.path
+            place = context.document.at(*path, "call")
+            binding = f"factory/{key}" if key == PLATFORM else None
+            yield Use(call, symbol, place, binding, "call")
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A use whose symbol is missing: the code that says how, and where it may be now."""
+
+    use: Use
+    missing: Missing
+    code: str
+    moved_to: Suggestion | None
+
+
+def lost(context: Context) -> tuple[Lost, ...]:
+    """Return every use whose symbol the release does not have, with what became of it."""
+    if context not in _LOST:
+        # Looking for where a symbol went reads the whole release, and three rules ask.
+        _LOST[context] = tuple(_lost(context))
+    return _LOST[context]
+
+
+def _lost(context: Context) -> Iterator[Lost]:
+    for use in uses(context):
+        if isinstance(use.symbol, Missing):
+            missing = _suggested(context, use.symbol)
+            moved = _moved(missing)
+            if missing.reason == "dangling_reexport":
+                code = "KA103"
+            else:
+                code = "KA102" if moved else "KA101"
+            yield Lost(use, missing, code, moved)
+
+
+def _suggested(context: Context, missing: Missing) -> Missing:
+    if context.reader is None or missing.suggestions:
+        return missing
+    return context.reader.suggest(missing, _fingerprint(context, missing.path))
+
+
+def _fingerprint(context: Context, path: str) -> str | None:
+    """The body that the lock last saw behind the path, whatever the release."""
+    if context.lock is None:
+        return None
+    for release in reversed(context.lock.releases):
+        symbol = context.lock.symbol(release, path)
+        if symbol is not None and symbol.fingerprint:
+            return symbol.fingerprint
+    return None
+
+
+def _moved(missing: Missing) -> Suggestion | None:
+    """Return where the symbol is now, if one place carries its name and stands out."""
+    leaf = missing.path.rpartition(".")[2]
+    same = [s for s in missing.suggestions if s.path.rpartition(".")[2] == leaf]
+    if not same or same[0].score < SURE:
+        return None
+    if len(same) > 1 and same[0].score < SAME_BODY and same[0].score - same[1].score < MARGIN:
+        return None
+    return same[0]
+
+
+def edit(context: Context, use: Use, path: str) -> str:
+    """Return the YAML that binds the symbol under its other path from (or up to) this release."""
+    if use.key == "class":
+        where = path.rpartition(".")
+        return f"{where[0]}:{where[2]}"
+    range_ = f">={context.release}"
+    lowest = min(bounds(context.map.sglang), default=None)
+    if lowest is not None and Version(context.release) < lowest:
+        range_ = f"<{lowest}"  # a release from before the claims, where the path is the old one
+    return f'{{sglang: "{range_}", {use.key}: {scalar(path)}}}'
+
+
+def where_now(context: Context, found: Lost) -> str | None:
+    """Return the suggestion for a lost symbol: the edit if it moved, else what is near."""
+    if found.moved_to is not None:
+        return edit(context, found.use, found.moved_to.path)
+    near = [s.path for s in found.missing.suggestions[:3]]
+    return f"did you mean {' or '.join(near)}?" if near else None

@@ -1,0 +1,52 @@
+"""How findings spell YAML that a person can paste, and the nearest of several names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rapidfuzz import fuzz, process
+
+_PLAIN = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]*\Z")
+_WORDS = {"true", "false", "null", "yes", "no", "on", "off", "~"}
+
+
+def scalar(value: Any) -> str:
+    """Return a value as flow YAML: plain where that is safe, else quoted."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str) and _PLAIN.match(value) and value.lower() not in _WORDS:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def mapping(items: Mapping[str, Any]) -> str:
+    """Return a flow mapping, `{a: 1, b: null}`."""
+    return "{" + ", ".join(f"{scalar(k)}: {scalar(v)}" for k, v in items.items()) + "}"
+
+
+def sequence(items: Iterable[Any]) -> str:
+    """Return a flow sequence, `[a, b]`."""
+    return "[" + ", ".join(scalar(i) for i in items) + "]"
+
+
+def joined(names: Sequence[str]) -> str:
+    """Return names in a sentence: 'a', 'b' and 'c'."""
+    quoted = [repr(name) for name in names]
+    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if quoted[1:] else quoted)
+
+
+def nearest(word: str, choices: Iterable[str], cutoff: float = 60) -> str | None:
+    """Return the choice that is spelled most like `word`, or None where none comes close."""
+    found = process.extractOne(word, sorted(choices), scorer=fuzz.WRatio, score_cutoff=cutoff)
+    return str(found[0]) if found else None
+
+
+def did_you_mean(word: str, choices: Iterable[str], cutoff: float = 60) -> str | None:
+    """Return a question that names the nearest choice, or None."""
+    found = nearest(word, choices, cutoff)
+    return f"did you mean {found}?" if found else None
