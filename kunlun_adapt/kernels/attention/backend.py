@@ -12,8 +12,10 @@ from typing import Any
 import torch
 from sglang.srt.layers.attention.base_attn_backend import AttentionBackend
 from sglang.srt.layers.radix_attention import AttentionType
+from sglang.srt.runtime_context import get_parallel
 from torch import Tensor
 
+from kunlun_adapt.kernels.attention import BACKEND
 from kunlun_adapt.kernels.attention.metadata import (
     CapturedDecode,
     DecodeMetadata,
@@ -48,6 +50,7 @@ class KunlunAttentionBackend(AttentionBackend):
         self._context_len = int(runner.model_config.context_len)
         self._device = runner.device
         self._latent = bool(runner.use_mla_backend)
+        self._check_pool()
         self._checked: set[int] = set()
         self._captured: CapturedDecode | None = None
         if self._latent:
@@ -167,6 +170,21 @@ class KunlunAttentionBackend(AttentionBackend):
                 layer.scaling,
             )
         return out.view(out.shape[0], -1)
+
+    def _check_pool(self) -> None:
+        pool = self._pool
+        problem = None
+        if get_parallel().dcp_enabled:
+            problem = "decode context parallelism spreads the cache, which no kernel here reads"
+        elif pool.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+            problem = f"a {pool.dtype} cache; start with --kv-cache-dtype auto"
+        elif not self._latent and getattr(pool, "kv_cache_layout", None) != "hnd":
+            problem = (
+                f"{type(pool).__name__} does not hold [blocks, kv_heads, page, dim]; hybrid "
+                f"models and a mix of backends need another --attention-backend than {BACKEND}"
+            )
+        if problem is not None:
+            raise UnsupportedAttentionError(f"the {BACKEND} attention backend: {problem}")
 
     def _caches(self, layer: Any) -> tuple[Tensor, ...]:
         if not self._latent:

@@ -6,6 +6,7 @@ arguments of the in-tree pools, so their signatures stay upstream's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,19 +16,40 @@ from sglang.srt.mem_cache.memory_pool import (
     MLATokenToKVPool,
     unwrap_write_loc,
 )
+from sglang.srt.runtime_context import get_exec
 from torch import Tensor
 
+from kunlun_adapt.kernels.attention import BACKEND
 from kunlun_adapt.runtime.operators import operator
+
+
+def _read_by_us() -> bool:
+    """Whether every phase of this server runs on our attention backend."""
+    kernel = get_exec().kernel
+    chosen = {
+        kernel.attention_backend,
+        kernel.prefill_attention_backend,
+        kernel.decode_attention_backend,
+    }
+    return chosen - {None} == {BACKEND}
 
 
 class KunlunMHATokenToKVPool(MHATokenToKVPool):
     """Paged key and value buffers ``[blocks, kv_heads, page, head_dim]`` for each layer.
 
     The layout is upstream's own "hnd", so its slot moves, sizes and refusals (CPU offload,
-    disaggregation) hold without change. Block 0 takes the writes of padding tokens.
+    disaggregation) hold without change. Block 0 takes the writes of padding tokens. Where
+    another attention backend reads the pool, it stays as upstream lays it out.
     """
 
+    _store: Callable[..., Any] | None = None
+
     def _create_buffers(self) -> None:
+        if _read_by_us():
+            self._lay_out()
+        super()._create_buffers()
+
+    def _lay_out(self) -> None:
         slots = self.size + self.page_size
         if slots % self.page_size:
             raise ValueError(
@@ -38,7 +60,6 @@ class KunlunMHATokenToKVPool(MHATokenToKVPool):
         self.kv_cache_layout = "hnd"
         self.num_pages = slots // self.page_size
         self._store = operator("store_kv_cache")
-        super()._create_buffers()
 
     def set_kv_buffer(
         self,
@@ -53,11 +74,13 @@ class KunlunMHATokenToKVPool(MHATokenToKVPool):
     ) -> None:
         """Write ``cache_k``/``cache_v`` ``[tokens, kv_heads, dim]`` at the slots of ``loc_info``.
 
-        Caches of another dtype, quantized ones and decode context parallelism have no vendor
-        write and go the in-tree way, which serves or refuses them.
+        Caches of another layout or dtype, quantized ones and decode context parallelism have
+        no vendor write and go the in-tree way, which serves or refuses them.
         """
         converts = cache_k.dtype != self.dtype or self.store_dtype != self.dtype
-        if self.is_quantized_kv_cache or dcp_kv_mask is not None or converts:
+        in_tree = converts or self.is_quantized_kv_cache or dcp_kv_mask is not None
+        store = self._store
+        if store is None or in_tree:
             super().set_kv_buffer(
                 layer,
                 loc_info,
@@ -72,7 +95,7 @@ class KunlunMHATokenToKVPool(MHATokenToKVPool):
         slots, _, _ = unwrap_write_loc(loc_info)
         layer_id = layer.layer_id if layer_id_override is None else layer_id_override
         index = layer_id - self.start_layer
-        self._store(
+        store(
             cache_k.view(-1, self.head_num, self.head_dim),
             cache_v.view(-1, self.head_num, self.v_head_dim),
             self.k_buffer[index],
