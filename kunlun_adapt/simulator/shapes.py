@@ -100,7 +100,8 @@ def _match_dim(expression: str, size: int, symbols: MutableMapping[str, int]) ->
         expected = _evaluate(tree, symbols)
         if expected == size:
             return None
-        known = ", ".join(f"{name}={symbols[name]}" for name in sorted(_names(tree)))
+        names = [] if isinstance(tree, ast.Name) else sorted(_names(tree))
+        known = ", ".join(f"{name}={symbols[name]}" for name in names)
         return f"{expression}={expected}{f' ({known})' if known else ''}, got {size}"
     if len(unknown) > 1:
         return None  # not decidable yet; a later argument binds one of them and is checked
