@@ -1,8 +1,20 @@
 """Findings, their codes and how they are printed: the ground floor."""
 
-from .codes import CODES, Code
-from .finding import AdaptError, Finding, Position, Severity, UpstreamPosition
-from .report import ReleaseReport, render_github, render_json, render_text, worst
+from kunlun_adapt.diagnostics.codes import CODES, Code
+from kunlun_adapt.diagnostics.finding import (
+    AdaptError,
+    Finding,
+    Position,
+    Severity,
+    UpstreamPosition,
+)
+from kunlun_adapt.diagnostics.report import (
+    ReleaseReport,
+    render_github,
+    render_json,
+    render_text,
+    worst,
+)
 
 __all__ = [
     "CODES",

@@ -1,12 +1,19 @@
 """Documents × release → plan; conditions and tiers."""
 
-from .binding import Binding, HookBinding, KernelBinding, Member, ShimBinding
-from .conditions import Condition, ConditionError, Subject, parse_subject, parse_test, parse_when
-from .derive import Derived, parse_derive
-from .members import CAPABILITIES, PLATFORM, PLATFORM_KIND, SERVER_ARGS, spelled
-from .params import Param, parse_param
-from .plan import Plan, make_plan
-from .tiers import TierAnalysis, TierTable, analyse, call_values, tier_table
+from kunlun_adapt.plan.binding import Binding, HookBinding, KernelBinding, Member, ShimBinding
+from kunlun_adapt.plan.conditions import (
+    Condition,
+    ConditionError,
+    Subject,
+    parse_subject,
+    parse_test,
+    parse_when,
+)
+from kunlun_adapt.plan.derive import Derived, parse_derive
+from kunlun_adapt.plan.members import CAPABILITIES, PLATFORM, PLATFORM_KIND, SERVER_ARGS, spelled
+from kunlun_adapt.plan.params import Param, parse_param
+from kunlun_adapt.plan.plan import Plan, make_plan
+from kunlun_adapt.plan.tiers import TierAnalysis, TierTable, analyse, call_values, tier_table
 
 __all__ = [
     "CAPABILITIES",

@@ -7,9 +7,8 @@ from typing import Any
 
 from kunlun_adapt.diagnostics import Position
 from kunlun_adapt.documents import Document, PlatformMap, Served, Spelling, in_range
+from kunlun_adapt.plan.binding import Binding, Kind, Member, Value
 from kunlun_adapt.upstream import Facts, Missing, Symbol
-
-from .binding import Binding, Kind, Member, Value
 
 PLATFORM = "platform"
 CAPABILITIES = "capabilities"

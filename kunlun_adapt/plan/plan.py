@@ -14,10 +14,9 @@ from kunlun_adapt.documents import (
     in_range,
 )
 from kunlun_adapt.documents.platform_map import EnvironmentVariable, ServerArg
+from kunlun_adapt.plan.binding import Binding, HookBinding, KernelBinding, Member, ShimBinding
+from kunlun_adapt.plan.members import plan_members, spelled
 from kunlun_adapt.upstream import Facts, Missing, Symbol
-
-from .binding import Binding, HookBinding, KernelBinding, Member, ShimBinding
-from .members import plan_members, spelled
 
 _FORWARDS = ("forward_native", "forward_cuda", "forward_cpu", "forward")
 

@@ -9,12 +9,12 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from . import ledger
-from .generated import PACKAGE
-from .imports import when_imported
-from .operators import OWN
-from .references import holders
-from .stop import refuse_failures
+from kunlun_adapt.runtime import ledger
+from kunlun_adapt.runtime.generated import PACKAGE
+from kunlun_adapt.runtime.imports import when_imported
+from kunlun_adapt.runtime.operators import OWN
+from kunlun_adapt.runtime.references import holders
+from kunlun_adapt.runtime.stop import refuse_failures
 
 logger = logging.getLogger("kunlun_adapt")
 

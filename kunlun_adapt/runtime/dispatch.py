@@ -10,7 +10,7 @@ import logging
 import os
 from typing import Any
 
-from . import ledger
+from kunlun_adapt.runtime import ledger
 
 logger = logging.getLogger("kunlun_adapt")
 

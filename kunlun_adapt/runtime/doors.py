@@ -7,14 +7,12 @@ import logging
 from typing import Any
 
 from kunlun_adapt.diagnostics import AdaptError
-
-from . import ledger
-from .binder import Binder
-from .generated import PACKAGE, publish
-from .hooks import HookInstaller, read_back_after_apply
-from .prepare import installed_sglang, prepare
-from .roles import role
-from .stop import Failure, refuse_failures, stop, stop_for
+from kunlun_adapt.runtime import ledger, roles
+from kunlun_adapt.runtime.binder import Binder
+from kunlun_adapt.runtime.generated import PACKAGE, publish
+from kunlun_adapt.runtime.hooks import HookInstaller, read_back_after_apply
+from kunlun_adapt.runtime.prepare import installed_sglang, prepare
+from kunlun_adapt.runtime.stop import Failure, refuse_failures, stop, stop_for
 
 logger = logging.getLogger("kunlun_adapt")
 
@@ -64,7 +62,7 @@ def _publish(profile: str) -> Any:
     made = prepare(root, installed, profile)
     publish(made.modules, f"sglang {installed.version} {profile}")
     bindings = importlib.import_module(f"{PACKAGE}.bindings")
-    ledger.LEDGER.process = role(bindings.PROCESSES)
+    roles.know(bindings.PROCESSES)
     return bindings
 
 
@@ -73,7 +71,7 @@ def _say_hello(bindings: Any) -> None:
     note = " (simulator: vendor operators are stand-ins that compute on the CPU)"
     logger.info(
         "kunlun-adapt in the %s process: sglang %s, profile %s%s, %d bound, %d planned, %d excluded",
-        ledger.LEDGER.process,
+        roles.current(),
         bindings.RELEASE,
         bindings.PROFILE,
         note if bindings.PROFILE == "simulator" else "",
@@ -95,7 +93,7 @@ def open_hook_door() -> None:
     _hooked = True
     try:
         registry = importlib.import_module("sglang.srt.plugins.hook_registry")
-        installer = HookInstaller(ledger.LEDGER.process, registry.HookRegistry, registry.HookType)
+        installer = HookInstaller(roles.current(), registry.HookRegistry, registry.HookType)
         read_back_after_apply(registry.HookRegistry, installer)
         importlib.import_module(f"{PACKAGE}.hooks").install(installer)
         _binder.check_references()

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from . import ledger
-from .call import Call
-from .references import resolve
-from .stop import refuse_failures
+from kunlun_adapt.runtime import ledger
+from kunlun_adapt.runtime.call import Call
+from kunlun_adapt.runtime.references import resolve
+from kunlun_adapt.runtime.stop import refuse_failures
 
 Reader = Callable[..., dict[str, Any]]
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from kunlun_adapt.runtime import roles
+
 RUN_DIR = "KUNLUN_ADAPT_RUN_DIR"
 INTERVAL = 0.5
 """Seconds between two looks at whether the file is out of date."""
@@ -35,7 +37,6 @@ class Entry:
 class Ledger:
     """Everything that this process records."""
 
-    process: str = ""
     release: str = ""
     profile: str = ""
     workspace: str = ""
@@ -77,7 +78,7 @@ def snapshot() -> dict[str, object]:
         look()
     return {
         "schema": 1,
-        "process": LEDGER.process,
+        "process": roles.current(),
         "pid": os.getpid(),
         "release": LEDGER.release,
         "profile": LEDGER.profile,

@@ -6,8 +6,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from . import ledger
-from .generated import PACKAGE
+from kunlun_adapt.runtime import ledger
+from kunlun_adapt.runtime.generated import PACKAGE
 
 
 def operator(name: str) -> Callable[..., Any]:

@@ -18,9 +18,8 @@ from pathlib import Path
 
 from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.locate import LOCK_FILE, template_folders, workspace_files
-
-from . import cache
-from .stop import Failure, stop
+from kunlun_adapt.runtime import cache
+from kunlun_adapt.runtime.stop import Failure, stop
 
 logger = logging.getLogger("kunlun_adapt")
 

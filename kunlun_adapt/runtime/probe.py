@@ -25,7 +25,7 @@ def profile() -> str | None:
     module = probe_module()
     present = module is not None and _present(module)
     if asked and present:
-        from .stop import Failure, stop
+        from kunlun_adapt.runtime.stop import Failure, stop
 
         raise stop(
             "both a card and the simulator",

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kunlun_adapt.diagnostics import AdaptError
-
-from . import ledger
+from kunlun_adapt.runtime import ledger
 
 logger = logging.getLogger("kunlun_adapt")
 
@@ -53,7 +52,7 @@ def refuse_failures() -> None:
     failed = [e for e in ledger.LEDGER.entries.values() if e.required and e.state == "failed"]
     if failed:
         raise stop(
-            f"{len(failed)} required binding(s) are not in effect in the {ledger.LEDGER.process} "
+            f"{len(failed)} required binding(s) are not in effect in the {roles.current()} "
             f"process (sglang {ledger.LEDGER.release})",
             [Failure(e.id, e.detail) for e in failed],
             f"mend the entry at the place named above, then check it with `kunlun-adapt validate "

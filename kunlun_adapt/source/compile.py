@@ -12,12 +12,11 @@ import jinja2
 from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.locate import template_folders
 from kunlun_adapt.plan import ConditionError, KernelBinding, Plan
+from kunlun_adapt.source.hooks import hook_texts
+from kunlun_adapt.source.operators import operator_text
+from kunlun_adapt.source.platform import class_name, platform_text
+from kunlun_adapt.source.text import SourceError, comment, dotted, identifier, literal
 from kunlun_adapt.upstream import Symbol
-
-from .hooks import hook_texts
-from .operators import operator_text
-from .platform import class_name, platform_text
-from .text import SourceError, comment, dotted, identifier, literal
 
 PROCESS = "process"
 
@@ -141,11 +140,21 @@ def _kernel(kernel: KernelBinding) -> KernelText:
         id=kernel.binding.id,
         style=kernel.bind.style,
         module=dotted(kernel.symbol.module),
-        attribute=dotted(kernel.symbol.qualname),
+        attribute=dotted(_attribute(kernel.symbol)),
         operator=identifier(kernel.recipe.model.name),
         function=identifier(kernel.function),
         required=kernel.binding.required,
     )
+
+
+def _attribute(symbol: Symbol) -> str:
+    """Return the name to patch in the defining module: the one that upstream looks up.
+
+    An alias (`name = other_function`) is patched itself, since its callers look up the alias and
+    others may call the function by its own name.
+    """
+    prefix = f"{symbol.module}."
+    return symbol.path.removeprefix(prefix) if symbol.path.startswith(prefix) else symbol.qualname
 
 
 def _processes(plan: Plan) -> list[tuple[str, str]]:

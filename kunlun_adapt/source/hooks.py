@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kunlun_adapt.plan import HookBinding, Plan
+from kunlun_adapt.source.signatures import guards, parameter_list, uses_unset
+from kunlun_adapt.source.text import SourceError, dotted, identifier, literal
 from kunlun_adapt.upstream import Symbol
-
-from .signatures import guards, parameter_list, uses_unset
-from .text import SourceError, dotted, identifier, literal
 
 WRAPPING = ("before", "after", "around", "replace")
 

@@ -12,10 +12,9 @@ from kunlun_adapt.plan import (
     TierTable,
     tier_table,
 )
+from kunlun_adapt.source.signatures import guards, parameter_list, uses_unset
+from kunlun_adapt.source.text import SourceError, identifier, literal, module_and_name
 from kunlun_adapt.upstream import Signature, Symbol
-
-from .signatures import guards, parameter_list, uses_unset
-from .text import SourceError, identifier, literal, module_and_name
 
 GOLDEN = "golden"
 

@@ -16,10 +16,9 @@ from kunlun_adapt.plan import (
     parse_subject,
     parse_test,
 )
+from kunlun_adapt.source.signatures import parameter_list
+from kunlun_adapt.source.text import SourceError, dotted, identifier, literal, module_and_name
 from kunlun_adapt.upstream import Parameter, Signature, Symbol
-
-from .signatures import parameter_list
-from .text import SourceError, dotted, identifier, literal, module_and_name
 
 SELF = Signature((Parameter("self", "positional"),))
 
