@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 from kunlun_adapt.upstream import syntax
 from kunlun_adapt.upstream.lookup import CLASS_FACTORIES, Found, Lookup, class_body, own_scopes
@@ -25,65 +26,87 @@ _CUSTOM_OPS = frozenset({"register_custom_op", "custom_op"})
 _JITS = frozenset({"triton.jit", "gluon.jit", "triton.experimental.gluon.jit"})
 
 
-def describe(lookup: Lookup, found: Found, path: str) -> Symbol:
-    """The symbol of a definition, as `path` asked for it."""
-    kind = _kind(found)
-    binding = found.binding
-    node = _node(found)
-    decorators = _decorators(node)
-    if found.wrapper is not None:
-        decorators = (found.wrapper, *decorators)
-    via = found.via[:-1] if found.external else found.via
-    body = class_body(found)
-    return Symbol(
-        path=path,
-        resolved=found.dotted,
-        kind="lazy" if found.lazy else kind,
-        location=found.location,
-        module=found.module if not found.external else found.module.rpartition(".")[0],
-        qualname=found.qualname if not found.external else found.module.rpartition(".")[2],
-        signature=_signature(lookup, found, node),
-        decorators=decorators,
-        guard=found.guard,
-        variants=tuple(
-            Variant(
-                location=other.location,
-                guard=other.guard,
-                signature=_signature(lookup, other, _node(other)),
-                kind=_kind(other),
-                resolved=other.dotted,
-                fingerprint=_fingerprint(_node(other)),
+@dataclass(frozen=True, slots=True)
+class _Details:
+    """What the text of a definition says, whoever asks for it."""
+
+    signature: Signature | None = None
+    decorators: tuple[str, ...] = ()
+    fingerprint: str = ""
+    value: str | None = None
+    is_async: bool = False
+
+
+class Describer:
+    """Makes symbols of definitions; the text of each definition is read once."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self._lookup = lookup
+        self._known: dict[tuple[str, syntax.Span], _Details] = {}
+
+    def describe(self, found: Found, path: str) -> Symbol:
+        """The symbol of a definition, as `path` asked for it."""
+        details = self._details(found)
+        decorators = details.decorators
+        if found.wrapper is not None:
+            decorators = (found.wrapper, *decorators)
+        module, qualname = found.module, found.qualname
+        if found.external:
+            module, _, qualname = found.module.rpartition(".")
+        body = class_body(found)
+        return Symbol(
+            path=path,
+            resolved=found.dotted,
+            kind="lazy" if found.lazy else _kind(found, details),
+            location=found.location,
+            module=module or qualname,
+            qualname=qualname if module else "",
+            signature=details.signature,
+            decorators=decorators,
+            guard=found.guard,
+            variants=tuple(self._variant(other) for other in found.others),
+            via=found.via[:-1] if found.external else found.via,
+            inherited_from=found.inherited_from,
+            bases=_bases(self._lookup, body) if body is not None else (),
+            fingerprint=details.fingerprint,
+            value=details.value,
+            is_async=details.is_async,
+        )
+
+    def _variant(self, found: Found) -> Variant:
+        details = self._details(found)
+        return Variant(
+            location=found.location,
+            guard=found.guard,
+            signature=details.signature,
+            kind=_kind(found, details),
+            resolved=found.dotted,
+            fingerprint=details.fingerprint,
+        )
+
+    def _details(self, found: Found) -> _Details:
+        if found.table is None or found.binding is None or found.binding.kind == "served":
+            return _Details()
+        key = (found.table.file, found.binding.span)
+        if key not in self._known:
+            node = found.table.node(found.binding)
+            self._known[key] = _Details(
+                signature=_signature(self._lookup, found, node),
+                decorators=_decorators(node),
+                fingerprint=syntax.fingerprint(node),
+                value=_value(node),
+                is_async=isinstance(node, ast.AsyncFunctionDef),
             )
-            for other in found.others
-        ),
-        via=via,
-        inherited_from=found.inherited_from,
-        bases=_bases(lookup, body) if body is not None else (),
-        fingerprint=_fingerprint(node),
-        value=_value(node) if binding is not None and not found.lazy else None,
-        is_async=isinstance(node, ast.AsyncFunctionDef),
-    )
+        return self._known[key]
 
 
-def _node(found: Found) -> ast.stmt | None:
-    if found.table is None or found.binding is None:
-        return None
-    if found.lazy and found.binding.kind == "assignment" and not found.via:
-        return None
-    return found.table.node(found.binding)
-
-
-def _fingerprint(node: ast.stmt | None) -> str:
-    return "" if node is None else syntax.fingerprint(node)
-
-
-def _decorators(node: ast.stmt | None) -> tuple[str, ...]:
+def _decorators(node: ast.stmt) -> tuple[str, ...]:
     if not isinstance(node, syntax.DefinitionNode):
         return ()
     return tuple(ast.unparse(item) for item in node.decorator_list)
 
 
-def _kind(found: Found) -> SymbolKind:
+def _kind(found: Found, details: _Details) -> SymbolKind:
     if found.external:
         return "external"
     binding = found.binding
@@ -92,7 +115,7 @@ def _kind(found: Found) -> SymbolKind:
     if binding.kind == "class":
         return "class"
     if binding.kind == "function":
-        return _function_kind(found, binding)
+        return _function_kind(found, binding, details.is_async)
     called = binding.call or ""
     if called.rpartition(".")[2] in CLASS_FACTORIES:
         return "class"
@@ -101,7 +124,7 @@ def _kind(found: Found) -> SymbolKind:
     return "attribute" if found.owners else "constant"
 
 
-def _function_kind(found: Found, binding: Binding) -> SymbolKind:
+def _function_kind(found: Found, binding: Binding, is_async: bool) -> SymbolKind:
     names = [found.wrapper, *binding.decorators] if found.wrapper else list(binding.decorators)
     last = [name.rpartition(".")[2] for name in names]
     if found.owners:
@@ -118,7 +141,6 @@ def _function_kind(found: Found, binding: Binding) -> SymbolKind:
         return "custom_op"
     if any(name in _CACHES for name in last):
         return "cached_function"
-    is_async = isinstance(_node(found), ast.AsyncFunctionDef)
     return "async_function" if is_async else "function"
 
 
@@ -136,7 +158,7 @@ def _is_jit(found: Found, name: str) -> bool:
     )
 
 
-def _signature(lookup: Lookup, found: Found, node: ast.stmt | None) -> Signature | None:
+def _signature(lookup: Lookup, found: Found, node: ast.stmt) -> Signature | None:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return Signature.from_ast(node.args)
     return _constructor(lookup, found) if found.is_class else None
@@ -189,7 +211,8 @@ _NOT_IN_INIT = "<not in __init__>"
 
 
 def _class_node(klass: Found) -> ast.ClassDef:
-    node = _node(klass)
+    assert klass.table is not None and klass.binding is not None
+    node = klass.table.node(klass.binding)
     assert isinstance(node, ast.ClassDef)
     return node
 
@@ -248,7 +271,7 @@ def _bases(lookup: Lookup, klass: Found) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _value(node: ast.stmt | None) -> str | None:
+def _value(node: ast.stmt) -> str | None:
     if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
         return None
     text = ast.unparse(node.value)

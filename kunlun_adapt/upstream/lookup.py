@@ -9,6 +9,7 @@ from kunlun_adapt.upstream import syntax
 from kunlun_adapt.upstream.module import Binding, ModuleTable, Scope, read_module
 from kunlun_adapt.upstream.release import Release
 from kunlun_adapt.upstream.symbols import Location, MissingReason
+from kunlun_adapt.upstream.syntax import Span
 
 ROOT = "sglang"
 
@@ -203,6 +204,10 @@ class Lookup:
         called = (binding.call or "").rpartition(".")[2]
         if called == "LazyImport" and len(binding.call_strings) == 2:
             source, attribute = binding.call_strings
+            if source.partition(".")[0] != ROOT:
+                return Found(
+                    f"{source}.{attribute}", via=(here,), guard=binding.guard, external=True
+                )
             target = self.name(source, attribute, seen)
             if isinstance(target, Lost):
                 return Lost("dangling_reexport", here, f"{source} has no {attribute}")
@@ -274,7 +279,7 @@ class Lookup:
                     )
         if entry.modules:
             return Lost("dangling_reexport", here, f"{entry.modules[0]} does not exist")
-        binding = Binding(name, "assignment", entry.line, entry.line, entry.line)
+        binding = Binding(name, "served", entry.line, Span())
         return Found(table.name, table, binding, lazy=True)
 
     def dotted_name(

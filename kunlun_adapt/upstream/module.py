@@ -11,14 +11,15 @@ from typing import Literal
 from kunlun_adapt.upstream import syntax
 from kunlun_adapt.upstream.lazy import LazyNames, read_module_getattr
 
-BindingKind = Literal["function", "class", "import", "assignment", "annotation"]
+BindingKind = Literal["function", "class", "import", "assignment", "annotation", "served"]
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
     """One statement that binds a name in a module or class body.
 
-    `start` and `end` are the source lines of the statement, decorators included.
+    `span` is the text of the statement, decorators included; `served` names have none, since a
+    module's `__getattr__` makes them.
     An import has `source` (absolute module) and `attribute` (None for `import module`);
     an assignment has `alias` where its value is a dotted name and `call` where it is a call
     (with the strings and names among the arguments); `placeholder` is `name = None`.
@@ -28,8 +29,7 @@ class Binding:
     name: str
     kind: BindingKind
     line: int
-    start: int
-    end: int
+    span: syntax.Span
     guard: str | None = None
     type_checking: bool = False
     source: str = ""
@@ -85,9 +85,7 @@ class ModuleTable:
 
     def text(self, binding: Binding) -> str:
         """The source lines of a binding's statement."""
-        # Only \n ends a line for the parser; str.splitlines would also split at form feeds.
-        lines = self.source.split("\n")
-        return "\n".join(lines[binding.start - 1 : binding.end]) + "\n"
+        return binding.span.cut(self.source)
 
     def node(self, binding: Binding) -> ast.stmt:
         """The syntax tree of a binding's statement, made again from its lines."""
@@ -212,14 +210,13 @@ class _Reader:
 
     def _definition(self, node: syntax.DefinitionNode, guard: str | None, hidden: bool) -> Binding:
         names = tuple(syntax.decorator_name(item) for item in node.decorator_list)
-        start, end = syntax.first_line(node), node.end_lineno or node.lineno
+        span = syntax.Span.of(node)
         if not isinstance(node, ast.ClassDef):
             return Binding(
                 node.name,
                 "function",
                 node.lineno,
-                start,
-                end,
+                span,
                 guard,
                 hidden,
                 decorators=names,
@@ -232,8 +229,7 @@ class _Reader:
             node.name,
             "class",
             node.lineno,
-            start,
-            end,
+            span,
             guard,
             hidden,
             decorators=names,
@@ -244,13 +240,13 @@ class _Reader:
     def _import(
         self, node: ast.Import | ast.ImportFrom, scope: Scope, guard: str | None, hidden: bool
     ) -> None:
-        start, end = node.lineno, node.end_lineno or node.lineno
+        span = syntax.Span.of(node)
         if isinstance(node, ast.Import):
             for item in node.names:
                 # `import a.b` binds `a`, `import a.b as c` binds `c` to a.b.
                 name = item.asname or item.name.partition(".")[0]
                 source = item.name if item.asname else name
-                scope.add(Binding(name, "import", item.lineno, start, end, guard, hidden, source))
+                scope.add(Binding(name, "import", item.lineno, span, guard, hidden, source))
             return
         source = self.absolute(node)
         for item in node.names:
@@ -263,8 +259,7 @@ class _Reader:
                     item.asname or item.name,
                     "import",
                     item.lineno,
-                    start,
-                    end,
+                    span,
                     guard,
                     hidden,
                     source,
@@ -327,8 +322,7 @@ def _assignment(
         name,
         "annotation" if annotated and value is None else "assignment",
         node.lineno,
-        node.lineno,
-        node.end_lineno or node.lineno,
+        syntax.Span.of(node),
         guard,
         hidden,
         alias=None if value is None else syntax.dotted(value),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from kunlun_adapt.upstream.describe import describe
+from typing import TYPE_CHECKING
+
+from kunlun_adapt.upstream.describe import Describer
 from kunlun_adapt.upstream.lookup import ROOT, Found, Lookup, Lost, own_scopes
 from kunlun_adapt.upstream.module import ModuleTable
 from kunlun_adapt.upstream.release import Release
-from kunlun_adapt.upstream.suggest import Places
-from kunlun_adapt.upstream.suggest import suggest as _suggest
 from kunlun_adapt.upstream.symbols import Missing, Symbol
+
+if TYPE_CHECKING:
+    from kunlun_adapt.upstream.suggest import Places
 
 
 class Resolver:
@@ -17,7 +20,8 @@ class Resolver:
     def __init__(self, release: Release) -> None:
         self.release = release
         self._lookup = Lookup(release)
-        self._places = Places(release)
+        self._describer = Describer(self._lookup)
+        self._places: Places | None = None
         self._answers: dict[str, Symbol | Missing] = {}
 
     @property
@@ -33,7 +37,7 @@ class Resolver:
         if path not in self._answers:
             found = self._find(path)
             self._answers[path] = (
-                found if isinstance(found, Missing) else describe(self._lookup, found, path)
+                found if isinstance(found, Missing) else self._describer.describe(found, path)
             )
         return self._answers[path]
 
@@ -42,7 +46,12 @@ class Resolver:
 
         `fingerprint` is the symbol's body hash in a release where it still resolved.
         """
-        return _suggest(self._lookup, self._places, missing, fingerprint)
+        # Imported here: most runs have no miss to explain.
+        from kunlun_adapt.upstream.suggest import Places, suggest
+
+        if self._places is None:
+            self._places = Places(self.release)
+        return suggest(self._lookup, self._describer, self._places, missing, fingerprint)
 
     def table(self, module: str) -> ModuleTable | None:
         """The table of a module; None where there is none or it cannot be parsed."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rapidfuzz import fuzz, process
 
-from kunlun_adapt.upstream.describe import describe
+from kunlun_adapt.upstream.describe import Describer
 from kunlun_adapt.upstream.lookup import ROOT, Found, Lookup, Lost, own_scopes
 from kunlun_adapt.upstream.module import ModuleTable
 from kunlun_adapt.upstream.release import Release, module_of
@@ -69,7 +69,11 @@ class Places:
 
 
 def suggest(
-    lookup: Lookup, places: Places, missing: Missing, fingerprint: str | None = None
+    lookup: Lookup,
+    describer: Describer,
+    places: Places,
+    missing: Missing,
+    fingerprint: str | None = None,
 ) -> Missing:
     """Add to a miss where the symbol may be now, best first.
 
@@ -85,13 +89,13 @@ def suggest(
     names = [part for part in rest if part[:1].isupper()] or [leaf]
     for name in dict.fromkeys([names[0], leaf]):
         tail = missing.path.partition(f".{name}.")[2]
-        found = _elsewhere(lookup, places, missing.path, name, tail, fingerprint)
+        found = _elsewhere(lookup, describer, places, missing.path, name, tail, fingerprint)
         if found:
             break
     found = found or _near(lookup, missing.path, missing.deepest, rest)
     if not found:
         for name in places.like(leaf, _LIKE_SCORE):
-            for item in _elsewhere(lookup, places, missing.path, name, "", fingerprint):
+            for item in _elsewhere(lookup, describer, places, missing.path, name, "", fingerprint):
                 score = round(item.score * fuzz.ratio(name, leaf) / 100, 3)
                 found.append(replace(item, score=score, why="a similar name elsewhere"))
     unique = {item.path: item for item in sorted(found, key=lambda item: item.score)}
@@ -100,7 +104,13 @@ def suggest(
 
 
 def _elsewhere(
-    lookup: Lookup, places: Places, path: str, name: str, tail: str, fingerprint: str | None
+    lookup: Lookup,
+    describer: Describer,
+    places: Places,
+    path: str,
+    name: str,
+    tail: str,
+    fingerprint: str | None,
 ) -> list[Suggestion]:
     """The places that define a name, with what the path had below it."""
     found: list[Suggestion] = []
@@ -109,7 +119,7 @@ def _elsewhere(
         near = {item.file: fuzz.ratio(path.replace(".", "/"), item.file) for item in locations}
         locations = sorted(locations, key=lambda item: -near[item.file])[:_MAX_PLACES]
     for location in locations:
-        symbol = _symbol_at(lookup, location, name, tail)
+        symbol = _symbol_at(lookup, describer, location, name, tail)
         if symbol is None or symbol.path == path:
             continue
         score = 0.6 + 0.3 * fuzz.ratio(path, symbol.path) / 100
@@ -184,7 +194,9 @@ def _names_in(lookup: Lookup, path: str) -> set[str]:
     return names - {"__init__"}
 
 
-def _symbol_at(lookup: Lookup, location: Location, name: str, tail: str = "") -> Symbol | None:
+def _symbol_at(
+    lookup: Lookup, describer: Describer, location: Location, name: str, tail: str = ""
+) -> Symbol | None:
     """The symbol that the definition of `name` at a line makes, plus a dotted tail below it."""
     module = module_of(location.file)
     table = lookup.table(module) if module else None
@@ -198,7 +210,7 @@ def _symbol_at(lookup: Lookup, location: Location, name: str, tail: str = "") ->
                 return None
             found = lookup.member(found, part)
         if isinstance(found, Found):
-            return describe(lookup, found, ".".join([module, *parts]))
+            return describer.describe(found, ".".join([module, *parts]))
     return None
 
 

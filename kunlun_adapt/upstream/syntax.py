@@ -12,6 +12,7 @@ import gc
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 DefinitionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -35,8 +36,36 @@ def parse_module(source: bytes, file: str) -> ast.Module:
         return ast.parse(source, filename=file)
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a statement stands: lines from 1, columns in UTF-8 bytes from 0, end excluded."""
+
+    line: int = 1
+    column: int = 0
+    end_line: int = 1
+    end_column: int = 0
+
+    @classmethod
+    def of(cls, node: ast.stmt) -> Span:
+        """The span of a parsed statement, decorators included."""
+        line = node.lineno
+        if isinstance(node, DefinitionNode) and node.decorator_list:
+            line = min(line, node.decorator_list[0].lineno)
+        return cls(line, node.col_offset, node.end_lineno or line, node.end_col_offset or 0)
+
+    def cut(self, source: str) -> str:
+        """The statement's text; what stands before it on its line is blanked out."""
+        # Only \n ends a line for the parser; str.splitlines would also split at form feeds.
+        lines = source.split("\n")[self.line - 1 : self.end_line]
+        lines[-1] = lines[-1].encode()[: self.end_column].decode()
+        before = lines[0].encode()[: self.column]
+        if before.strip():
+            lines[0] = " " * self.column + lines[0].encode()[self.column :].decode()
+        return "\n".join(lines) + "\n"
+
+
 def parse_span(text: str) -> ast.stmt:
-    """Parse the source lines of one statement, whatever its indentation.
+    """Parse the text of one statement, whatever its indentation.
 
     The lines are put under an `if`, not dedented: dedenting would alter multi-line strings.
     """
@@ -45,13 +74,6 @@ def parse_span(text: str) -> ast.stmt:
         assert isinstance(block, ast.If)
         return block.body[0]
     return ast.parse(text).body[0]
-
-
-def first_line(node: ast.stmt) -> int:
-    """The line on which a statement starts, decorators included."""
-    if isinstance(node, DefinitionNode) and node.decorator_list:
-        return min(node.lineno, node.decorator_list[0].lineno)
-    return node.lineno
 
 
 def dotted(node: ast.expr) -> str | None:

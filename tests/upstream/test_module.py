@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import textwrap
 
 import pytest
@@ -148,6 +149,16 @@ def test_spans_hold_decorators_and_survive_form_feeds_and_crlf() -> None:
     source = b"\xef\xbb\xbfx = 1\r\n\x0c\r\n@wrap(\r\n    1)\r\ndef f(a):\r\n    return a\r\n"
     table = read_module("sglang.a", "sglang/a.py", source)
     assert table.text(table.scope.bindings["f"][0]).startswith("@wrap(\n    1)\ndef f(a):")
+
+
+def test_statements_that_share_a_line_are_told_apart() -> None:
+    table = _read("é = 'é'; x = [1,\n  2]; y = 3\nif x: z = (4,\n 5); w = 6\n")
+    values = {}
+    for name in "xyzw":
+        node = table.node(table.scope.bindings[name][0])
+        assert isinstance(node, ast.Assign)
+        values[name] = ast.literal_eval(node.value)
+    assert values == {"x": [1, 2], "y": 3, "z": (4, 5), "w": 6}
 
 
 def test_source_encoding_is_honoured() -> None:
