@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "kunlun_adapt"
 # Stand-ins carry the names and the shape of the foreign packages that they stand in for.
 STANDINS = PACKAGE / "simulator" / "standins"
 MOST_LINES = 500
-DRAWERS = {"utils", "util", "helpers", "common", "misc"}
+DRAWERS = {"utils", "util", "helpers", "misc"}
 
 GROUND = {"diagnostics", "locate"}
 PLANNING = GROUND | {"documents", "upstream", "plan"}
