@@ -21,6 +21,7 @@ START_SECONDS = 300.0
 STOP_SECONDS = 20.0
 REQUEST_SECONDS = 180.0
 LOG_TAIL_LINES = 60
+LOG_WIDTH = 400
 # Small enough that the pool is made at once; SGLang would otherwise take most of the memory.
 SERVER_ARGUMENTS = ("--dtype", "float32", "--max-total-tokens", "4096", "--page-size", "16")
 
@@ -135,7 +136,8 @@ def serve_command(
         raise ServerFailed(f"kunlun-adapt is not installed beside {sys.executable}")
     own = ["--simulator", "--run-dir", str(run_dir), *options]
     command = [str(script), "serve", *own, "--"]
-    return [*command, *_sglang_arguments(model, port), *arguments]
+    backend = ["--attention-backend", "kunlun"]
+    return [*command, *_sglang_arguments(model, port), *backend, *arguments]
 
 
 def plain_command(model: Path, port: int, arguments: Sequence[str] = ()) -> list[str]:
@@ -189,8 +191,10 @@ def running(
         url = f"http://127.0.0.1:{port}"
         _wait_until_healthy(url, process, log, waiting)
         yield Server(url, log, run_dir, process)
-    finally:
-        _stop(process)
+    except BaseException:
+        _kill(_session(process.pid))
+        raise
+    stop(process)
 
 
 def run_until_exit(
@@ -211,8 +215,10 @@ def run_until_exit(
             if time.monotonic() > deadline:
                 raise ServerFailed(f"no end within {seconds:.0f} s\n{tail(log)}")
             time.sleep(0.5)
-    finally:
-        _stop(process)
+    except BaseException:
+        _kill(_session(process.pid))
+        raise
+    stop(process)
     return process.returncode, log.read_text(encoding="utf-8", errors="replace")
 
 
@@ -226,7 +232,8 @@ def free_port() -> int:
 def tail(log: Path) -> str:
     """The end of a log, for an error message."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_TAIL_LINES:]
-    return "\n".join([f"--- end of {log.name}", *lines])
+    # SGLang logs all its arguments in one line of many thousand characters.
+    return "\n".join([f"--- end of {log.name}", *(line[:LOG_WIDTH] for line in lines)])
 
 
 def _start(
@@ -277,20 +284,26 @@ def _healthy(url: str) -> bool:
         return False
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask the first process to end, as a service manager would; nothing may outlive it."""
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Ask the first process to end, as a service manager would; nothing may outlive it.
+
+    Raises ServerFailed if something does, after ending it.
+    """
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
     left = _wait_until_gone(process)
     if not left:
         return
-    for member in left:
+    _kill(left)
+    raise ServerFailed(f"processes outlived the server and were killed: {left}")
+
+
+def _kill(members: list[int]) -> None:
+    for member in members:
         try:
             os.kill(member, signal.SIGKILL)
         except ProcessLookupError:
             continue
-    _wait_until_gone(process)
-    raise ServerFailed(f"processes outlived the server and were killed: {left}")
 
 
 def _wait_until_gone(process: subprocess.Popen[bytes]) -> list[int]:
