@@ -8,197 +8,39 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-DTYPES = (
-    "float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64",
-    "bool", "float8_e4m3fn", "float8_e5m2",
-)  # fmt: skip
-
-NEAR = 1e-5
-"""Relative tolerance of `~ value`: wide enough for a float32 constant read back as a double."""
-
-_SUBJECT = re.compile(
-    r"(?P<root>[A-Za-z_][A-Za-z0-9_]*)"
-    r"(?:\.(?P<prop>dtype|ndim|shape|stride|contiguous|device)(?:\[(?P<index>-?\d+)\])?)?\Z"
+from kunlun_adapt.plan.subject import COUNTS, DTYPES, ConditionError, Subject, parse_subject
+from kunlun_adapt.plan.value_tests import (
+    NUMERIC,
+    Between,
+    Compare,
+    Divisible,
+    Near,
+    OneOf,
+    PowerOfTwo,
+    Presence,
+    Test,
 )
-_GLOBAL = re.compile(r"(?P<root>env|server|op)\.(?P<name>[A-Za-z_][A-Za-z0-9_.]*)\Z")
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+
+__all__ = [
+    "DTYPES",
+    "Condition",
+    "ConditionError",
+    "Subject",
+    "parse_subject",
+    "parse_test",
+    "parse_when",
+]
+
+_NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _COMPARE = re.compile(rf"(?P<op><=|>=|==|!=|<|>)\s*(?P<value>{_NUMBER})\Z")
 _BETWEEN = re.compile(rf"(?P<low>{_NUMBER})\s*\.\.\s*(?P<high>{_NUMBER})\Z")
-_DIVISIBLE = re.compile(r"%\s*(?P<by>\d+)\s*==\s*(?P<rest>\d+)\Z")
+_DIVISIBLE = re.compile(r"%\s*(?P<by>[0-9]{1,12})\s*==\s*(?P<rest>[0-9]{1,12})\Z")
 _NEAR = re.compile(rf"~\s*(?P<value>{_NUMBER})\Z")
-
-_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "<=": lambda a, b: bool(a <= b),
-    ">=": lambda a, b: bool(a >= b),
-    "<": lambda a, b: bool(a < b),
-    ">": lambda a, b: bool(a > b),
-    "==": lambda a, b: bool(a == b),
-    "!=": lambda a, b: bool(a != b),
-}
-
-
-class ConditionError(ValueError):
-    """A condition that cannot be read; the message says what is wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What a condition reads: `x.dtype`, `x.shape[0]`, `rows`, `residual`, `env.NAME`, …
-
-    `scope` is "call" for what is read per call, else "env", "server" or "op" (read once).
-    """
-
-    text: str
-    scope: str
-    root: str
-    prop: str | None = None
-    index: int | None = None
-
-    def expression(self) -> str:
-        """Return the Python text that reads the subject inside a dispatch function."""
-        if self.scope != "call":
-            return f"_{self.scope}_{self.root.replace('.', '_')}"
-        if self.prop is None:
-            return self.root
-        if self.prop == "contiguous":
-            return f"{self.root}.is_contiguous()"
-        if self.prop == "device":
-            return f"{self.root}.device.type"
-        if self.prop == "stride":
-            return f"{self.root}.stride({self.index})"
-        if self.prop == "shape":
-            return f"{self.root}.shape[{self.index}]"
-        return f"{self.root}.{self.prop}"
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """The value is one of these; `dtype` values are dtype names."""
-
-    values: tuple[Any, ...]
-
-    def holds(self, value: Any) -> bool:
-        return any(value is v or (type(value) is type(v) and value == v) for v in self.values) or (
-            any(_numbers(value, v) and value == v for v in self.values)
-        )
-
-    def expression(self, subject: Subject, read: str) -> str:
-        shown = [v if subject.prop == "dtype" else repr(v) for v in self.values]
-        if len(shown) == 1:
-            value = self.values[0]
-            same = "is" if subject.prop == "dtype" or isinstance(value, bool) else "=="
-            return f"{read} {same} {shown[0]}"
-        return f"{read} in ({', '.join(shown)})"
-
-    def points(self) -> tuple[Any, ...]:
-        return self.values
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """The value compares so with a number."""
-
-    op: str
-    value: int | float
-
-    def holds(self, value: Any) -> bool:
-        return value is not None and _OPERATORS[self.op](value, self.value)
-
-    def expression(self, subject: Subject, read: str) -> str:
-        return f"{read} {self.op} {self.value!r}"
-
-    def points(self) -> tuple[Any, ...]:
-        return _around(self.value)
-
-
-@dataclass(frozen=True, slots=True)
-class Between:
-    """The value lies in a closed interval."""
-
-    low: int | float
-    high: int | float
-
-    def holds(self, value: Any) -> bool:
-        return value is not None and bool(self.low <= value <= self.high)
-
-    def expression(self, subject: Subject, read: str) -> str:
-        return f"{self.low!r} <= {read} <= {self.high!r}"
-
-    def points(self) -> tuple[Any, ...]:
-        return _around(self.low) + _around(self.high)
-
-
-@dataclass(frozen=True, slots=True)
-class Divisible:
-    """The value leaves this rest."""
-
-    by: int
-    rest: int
-
-    def holds(self, value: Any) -> bool:
-        return value is not None and bool(value % self.by == self.rest)
-
-    def expression(self, subject: Subject, read: str) -> str:
-        return f"{read} % {self.by} == {self.rest}"
-
-    def points(self) -> tuple[Any, ...]:
-        return (self.rest, self.rest + 1, self.by + self.rest, 2 * self.by + self.rest)
-
-
-@dataclass(frozen=True, slots=True)
-class PowerOfTwo:
-    """The value is 1, 2, 4, 8, …"""
-
-    def holds(self, value: Any) -> bool:
-        return isinstance(value, int) and value > 0 and value & (value - 1) == 0
-
-    def expression(self, subject: Subject, read: str) -> str:
-        return f"({read} > 0 and {read} & ({read} - 1) == 0)"
-
-    def points(self) -> tuple[Any, ...]:
-        return (1, 3, 4, 96, 128)
-
-
-@dataclass(frozen=True, slots=True)
-class Near:
-    """The value equals a constant up to `NEAR`, relative."""
-
-    value: float
-
-    def holds(self, value: Any) -> bool:
-        return value is not None and math.isclose(value, self.value, rel_tol=NEAR)
-
-    def expression(self, subject: Subject, read: str) -> str:
-        slack = abs(self.value) * NEAR
-        return f"abs({read} - {self.value!r}) <= {slack!r}"
-
-    def points(self) -> tuple[Any, ...]:
-        return (self.value, self.value * 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Presence:
-    """The argument is given (`present`) or is None (`none`)."""
-
-    present: bool
-
-    def holds(self, value: Any) -> bool:
-        return (value is not None) is self.present
-
-    def expression(self, subject: Subject, read: str) -> str:
-        if subject.scope != "call":
-            return read if self.present else f"not {read}"
-        return f"{read} is {'not ' if self.present else ''}None"
-
-    def points(self) -> tuple[Any, ...]:
-        return ()
-
-
-Test = OneOf | Compare | Between | Divisible | PowerOfTwo | Near | Presence
+_LONGEST_NUMBER = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,36 +59,35 @@ class Condition:
         return self.test.holds(values.get(self.subject.text))
 
 
-def parse_subject(text: str) -> Subject:
-    """Read the left side of a condition. Raises ConditionError."""
-    outer = _GLOBAL.match(text)
-    if outer:
-        return Subject(text, outer["root"], outer["name"])
-    inner = _SUBJECT.match(text)
-    if not inner:
-        raise ConditionError(
-            f"{text!r} cannot be read: write a parameter, a derived name, "
-            "PARAM.dtype|ndim|shape[i]|stride[i]|contiguous|device, env.NAME, server.ARG or op.NAME"
-        )
-    prop, index = inner["prop"], inner["index"]
-    if prop in ("shape", "stride") and index is None:
-        raise ConditionError(f"{text!r} needs an index, such as {text}[0]")
-    if prop not in ("shape", "stride") and index is not None:
-        raise ConditionError(f"{text!r} takes no index")
-    return Subject(text, "call", inner["root"], prop, None if index is None else int(index))
-
-
 def parse_test(subject: Subject, value: Any) -> Test:
     """Read the right side of a condition. Raises ConditionError."""
+    test = _parse(subject, value)
+    fault = _misfit(subject, test)
+    if fault:
+        raise ConditionError(f"{subject.text}: {fault}", subject=subject.text)
+    return test
+
+
+def parse_when(when: Mapping[str, Any]) -> tuple[Condition, ...]:
+    """Read a whole `when:` mapping, in its order. Raises ConditionError."""
+    conditions = []
+    for text, value in when.items():
+        subject = parse_subject(text)
+        conditions.append(Condition(subject, parse_test(subject, value)))
+    return tuple(conditions)
+
+
+def _parse(subject: Subject, value: Any) -> Test:
+    once = subject.scope in ("env", "op")
     if isinstance(value, list):
         if not value:
             raise ConditionError("an empty list holds for nothing")
-        return OneOf(tuple(_literal(subject, v) for v in value))
+        return OneOf(tuple(_literal(v) for v in value))
     if not isinstance(value, str):
-        return OneOf((_literal(subject, value),)) if value is not None else Presence(False)
+        return OneOf((_literal(value),)) if value is not None else Presence(False, once)
     text = value.strip()
     if text in ("none", "present", "absent"):
-        return Presence(text == "present")
+        return Presence(text == "present", once)
     if text == "power_of_two":
         return PowerOfTwo()
     if found := _COMPARE.match(text):
@@ -262,43 +103,56 @@ def parse_test(subject: Subject, value: Any) -> Test:
             raise ConditionError(f"{text!r} holds for nothing")
         return Divisible(by, rest)
     if found := _NEAR.match(text):
-        return Near(float(found["value"]))
+        near = float(_number(found["value"]))
+        if near == 0:
+            raise ConditionError(f"{text!r}: nothing but 0 is near 0; write '<= 1e-6' or 0")
+        return Near(near)
     if re.match(r"[<>=!%~]|.*\.\.", text):
         raise ConditionError(
             f"{text!r} cannot be read: write '<= 64', '64..1024', '% 128 == 0', '~ 1e-6', "
             "power_of_two, none, present, a value or a list"
         )
-    return OneOf((_literal(subject, text),))
+    return OneOf((text,))
 
 
-def parse_when(when: Mapping[str, Any]) -> tuple[Condition, ...]:
-    """Read a whole `when:` mapping, in its order. Raises ConditionError."""
-    conditions = []
-    for text, value in when.items():
-        subject = parse_subject(text)
-        conditions.append(Condition(subject, parse_test(subject, value)))
-    return tuple(conditions)
-
-
-def _literal(subject: Subject, value: Any) -> Any:
+def _misfit(subject: Subject, test: Test) -> str | None:
+    """Say why a subject can never meet a test, whatever the operator declares."""
+    values = test.values if isinstance(test, OneOf) else ()
+    if subject.scope == "op" and not isinstance(test, Presence):
+        return "a vendor op is present or none"
+    if subject.scope == "env":
+        if isinstance(test, Presence) or (values and all(isinstance(v, str) for v in values)):
+            return None
+        return "environment values are text: put the value in quotes, or write present or none"
     if subject.prop == "dtype":
-        if value not in DTYPES:
-            raise ConditionError(f"{value!r} is not a dtype (one of {', '.join(DTYPES)})")
-        return value
+        wrong = [v for v in values if not isinstance(v, str) or v not in DTYPES]
+        if not isinstance(test, OneOf):
+            return "a dtype is compared by name, such as float16 or [float16, bfloat16]"
+        return f"{wrong[0]!r} is not a dtype (one of {', '.join(DTYPES)})" if wrong else None
+    if subject.prop == "contiguous" and values not in ((True,), (False,)):
+        return "contiguous is true or false"
+    if subject.prop == "device":
+        named = bool(values) and all(isinstance(v, str) for v in values)
+        return None if named else "a device is compared by name, such as cpu"
+    if subject.prop in COUNTS:
+        whole = bool(values) and all(type(v) is int for v in values)
+        if not whole and not isinstance(test, NUMERIC):
+            return f"{subject.prop} is a whole number"
+    return None
+
+
+def _literal(value: Any) -> Any:
     if isinstance(value, (list, dict)):
         raise ConditionError(f"{value!r} is not a plain value")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConditionError(f"{value!r} is not a finite number")
     return value
 
 
-def _numbers(*values: Any) -> bool:
-    return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
-
-
 def _number(text: str) -> int | float:
-    return int(text) if re.match(r"[-+]?\d+\Z", text) else float(text)
-
-
-def _around(value: int | float) -> tuple[int | float, ...]:
-    if isinstance(value, int):
-        return (value - 1, value, value + 1)
-    return (value * 0.5, value, value * 1.5 + 1)
+    if len(text) > _LONGEST_NUMBER:
+        raise ConditionError(f"a number of {len(text)} characters; use at most {_LONGEST_NUMBER}")
+    value = int(text) if re.match(r"[-+]?[0-9]+\Z", text) else float(text)
+    if not math.isfinite(value):
+        raise ConditionError(f"{text!r} is not a finite number")
+    return value

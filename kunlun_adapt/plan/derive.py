@@ -8,22 +8,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kunlun_adapt.plan.conditions import ConditionError, parse_subject
+from kunlun_adapt.plan.subject import ConditionError, parse_subject
 
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
+LARGEST = 1 << 63
+LONGEST = 400
+
+_BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Add: ("+", operator.add),
+    ast.Sub: ("-", operator.sub),
+    ast.Mult: ("*", operator.mul),
+    ast.FloorDiv: ("//", operator.floordiv),
+    ast.Mod: ("%", operator.mod),
 }
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
+_COMPARE: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], bool]]] = {
+    ast.Eq: ("==", operator.eq),
+    ast.NotEq: ("!=", operator.ne),
+    ast.Lt: ("<", operator.lt),
+    ast.LtE: ("<=", operator.le),
+    ast.Gt: (">", operator.gt),
+    ast.GtE: (">=", operator.ge),
 }
 
 
@@ -36,6 +39,12 @@ class Derived:
     subjects: tuple[str, ...]
     tree: ast.expr
 
+    @property
+    def kind(self) -> str:
+        """Return "bool" for a comparison, else "int"."""
+        flag = isinstance(self.tree, ast.Constant) and isinstance(self.tree.value, bool)
+        return "bool" if flag or isinstance(self.tree, ast.Compare) else "int"
+
     def value(self, values: Mapping[str, Any]) -> Any:
         """Compute the formula for values keyed by subject text; ZeroDivisionError may be raised."""
         return _compute(self.tree, values)
@@ -43,43 +52,58 @@ class Derived:
 
 def parse_derive(name: str, text: str) -> Derived:
     """Read one formula. Raises ConditionError for anything but integers and comparisons."""
+    if len(text) > LONGEST:
+        raise ConditionError(f"a formula of {len(text)} characters; use at most {LONGEST}")
     try:
-        tree = ast.parse(text, mode="eval").body
+        tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ConditionError(f"{text!r} is not a formula") from error
+        raise ConditionError(
+            f"{text!r} is not a formula: write for example x.shape[0] * x.shape[1]"
+        ) from error
     subjects: list[str] = []
     python = _canonical(tree, subjects, text)
     return Derived(name, python, tuple(dict.fromkeys(subjects)), tree)
 
 
+def subject_text(node: ast.expr) -> str:
+    """Return the subject that a node reads, as conditions spell it."""
+    return ast.unparse(node).replace(" ", "")
+
+
 def _canonical(node: ast.expr, subjects: list[str], text: str) -> str:
-    if isinstance(node, ast.Constant) and isinstance(node.value, (int, bool)):
+    if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value < LARGEST:
         return repr(node.value)
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
-        subject = parse_subject(ast.unparse(node).replace(" ", ""))
-        if subject.scope != "call":
+        subject = parse_subject(subject_text(node))
+        if subject.scope != "call" or subject.prop in ("dtype", "device"):
             raise ConditionError(f"{text!r}: {subject.text} cannot be read in a formula")
         subjects.append(subject.text)
         return subject.expression()
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return f"(-{_canonical(node.operand, subjects, text)})"
     if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
         left = _canonical(node.left, subjects, text)
         right = _canonical(node.right, subjects, text)
-        sign = {"Add": "+", "Sub": "-", "Mult": "*", "FloorDiv": "//", "Mod": "%"}
-        return f"({left} {sign[type(node.op).__name__]} {right})"
+        return f"({left} {_BINARY[type(node.op)][0]} {right})"
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
         left = _canonical(node.left, subjects, text)
         right = _canonical(node.comparators[0], subjects, text)
-        sign = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}
-        return f"({left} {sign[type(node.ops[0]).__name__]} {right})"
-    raise ConditionError(f"{text!r}: only + - * // %, comparisons and what conditions read")
+        return f"({left} {_COMPARE[type(node.ops[0])][0]} {right})"
+    raise ConditionError(
+        f"{text!r}: a formula has whole numbers, + - * // %, one comparison, and what conditions "
+        "read; a chain of comparisons or an `and` is two derived names"
+    )
 
 
 def _compute(node: ast.expr, values: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
+    if isinstance(node, ast.UnaryOp):
+        return -_compute(node.operand, values)
     if isinstance(node, ast.BinOp):
-        return _BINARY[type(node.op)](_compute(node.left, values), _compute(node.right, values))
+        apply = _BINARY[type(node.op)][1]
+        return apply(_compute(node.left, values), _compute(node.right, values))
     if isinstance(node, ast.Compare):
-        left, right = _compute(node.left, values), _compute(node.comparators[0], values)
-        return _COMPARE[type(node.ops[0])](left, right)
-    return values[ast.unparse(node).replace(" ", "")]
+        compare = _COMPARE[type(node.ops[0])][1]
+        return compare(_compute(node.left, values), _compute(node.comparators[0], values))
+    return values[subject_text(node)]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kunlun_adapt.plan.conditions import DTYPES, ConditionError
+from kunlun_adapt.plan.subject import DTYPES, ConditionError
 
 KINDS = ("Tensor", "int", "float", "bool", "str", "object")
 _DECLARATION = re.compile(
-    r"(?P<kind>[A-Za-z]+)(?:\[(?P<shape>[^\]]*)\])?(?:\s+(?P<dtype>[a-z0-9_]+))?"
+    r"(?P<kind>[A-Za-z]+)(?P<shape>\[[^\[\]]*\])?(?:\s+(?P<dtype>[a-z0-9_]+))?"
     r"(?P<host>\s*,\s*host)?\Z"
 )
+_DIMENSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ +*/()-]*\Z")
+_FIXED = re.compile(r"[0-9]{1,12}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,8 @@ class Param:
     """One declared parameter.
 
     `shape` holds the dimensions as written; `open_rank` is true for a leading `...` or where no
-    shape is declared, that is where the rank is not fixed. `dtype` is a fixed dtype, `host` says that
-    the tensor lies in host memory.
+    shape is declared, that is where the rank is not fixed. `dtype` is a fixed dtype, `host` says
+    that the tensor lies in host memory.
     """
 
     name: str
@@ -43,30 +45,47 @@ class Param:
             text = self.shape[index]
         except IndexError:
             return None
-        return int(text) if text.isdigit() else None
+        return int(text) if _FIXED.match(text) else None
 
 
 def parse_param(name: str, text: str) -> Param:
     """Read one declaration. Raises ConditionError."""
     parts = [p.strip() for p in text.split("|")]
-    optional = "None" in parts
-    parts = [p for p in parts if p != "None"]
-    found = _DECLARATION.match(parts[0]) if len(parts) == 1 else None
-    if not found or found["kind"] not in KINDS or (found["shape"] and found["kind"] != "Tensor"):
-        raise ConditionError(
-            f"{text!r} is not a declaration: write Tensor[rows, 2*d], "
-            f"{', '.join(KINDS[1:])}; a tensor may add a dtype and ', host'; '| None' if optional"
-        )
-    shape = tuple(d.strip() for d in (found["shape"] or "").split(",") if d.strip())
-    open_rank = found["shape"] is None or (bool(shape) and shape[0] == "...")
+    kinds = [p for p in parts if p != "None"]
+    found = _DECLARATION.match(kinds[0]) if len(kinds) == 1 else None
+    if not found or found["kind"] not in KINDS:
+        raise _not_a_declaration(text)
+    tensor = found["kind"] == "Tensor"
+    if not tensor and (found["shape"] is not None or found["dtype"] or found["host"]):
+        raise _not_a_declaration(text)
+    inside = (found["shape"] or "[]")[1:-1].strip()
+    shape = tuple(d.strip() for d in inside.split(",")) if inside else ()
+    open_rank = found["shape"] is None or shape[:1] == ("...",)
+    if shape[:1] == ("...",):
+        shape = shape[1:]
+    for dimension in shape:
+        if not _DIMENSION.match(dimension):
+            raise ConditionError(
+                f"{text!r}: {dimension!r} is not a dimension: write a name, a number or a formula "
+                "such as 2*d; `...` stands first"
+            )
     if found["dtype"] and found["dtype"] not in DTYPES:
-        raise ConditionError(f"{text!r}: {found['dtype']!r} is not a dtype")
+        raise ConditionError(
+            f"{text!r}: {found['dtype']!r} is not a dtype (one of {', '.join(DTYPES)})"
+        )
     return Param(
         name=name,
         kind=found["kind"],
-        shape=shape[1:] if shape[:1] == ("...",) else shape,
+        shape=shape,
         open_rank=open_rank,
-        optional=optional,
+        optional="None" in parts,
         dtype=found["dtype"],
         host=found["host"] is not None,
+    )
+
+
+def _not_a_declaration(text: str) -> ConditionError:
+    return ConditionError(
+        f"{text!r} is not a declaration: write Tensor[rows, 2*d], "
+        f"{', '.join(KINDS[1:])}; a tensor may add a dtype and ', host'; '| None' if optional"
     )

@@ -1,7 +1,8 @@
 """An operator's tiers, analysed: which calls no tier serves, and which tiers no call reaches.
 
-The declared axes are cut at every bound that a tier names; within one cell of that grid the same
-tier serves, so the grid is exact over the declared axes. A derived name is an axis of its own.
+Every subject that a tier reads is an axis; the grid of all axes holds one cell for each way in
+which the conditions can come out, so it is exact over the declared axes. A derived name is an axis of its
+own: what it has in common with the arguments that it is made of is not followed.
 """
 
 from __future__ import annotations
@@ -9,18 +10,29 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kunlun_adapt.documents import OperatorRecipe
-from kunlun_adapt.plan.conditions import Condition, Subject, parse_when
+from kunlun_adapt.plan.axes import GIVEN, OTHER, Axis, make_axis
+from kunlun_adapt.plan.conditions import Condition, parse_when
 from kunlun_adapt.plan.derive import Derived, parse_derive
 from kunlun_adapt.plan.params import Param, parse_param
+from kunlun_adapt.plan.subject import ConditionError, Subject, parse_subject
+from kunlun_adapt.plan.value_tests import NUMERIC, Divisible, OneOf, PowerOfTwo, Presence, Test
+
+__all__ = [
+    "GIVEN",
+    "MAX_CELLS",
+    "OTHER",
+    "TierAnalysis",
+    "TierTable",
+    "analyse",
+    "call_values",
+    "tier_table",
+]
 
 MAX_CELLS = 100_000
-LARGE = 1 << 20
-GIVEN = "given"
-OTHER = "another value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +59,11 @@ class TierTable:
 
 @dataclass(frozen=True, slots=True)
 class TierAnalysis:
-    """What the grid shows: an example of a gap, how many cells are gaps, unreachable tiers."""
+    """What the grid shows: an example of a gap, how many cells are gaps, unreachable tiers.
+
+    Where `exact` is false the grid was too large and a sample was tried: what it shows holds, and
+    nothing is said of unreachable tiers.
+    """
 
     cells: int
     gaps: int
@@ -58,40 +74,47 @@ class TierAnalysis:
 
 def tier_table(recipe: OperatorRecipe) -> TierTable:
     """Parse what the tiers of a recipe say. Raises ConditionError at the first fault."""
-    return TierTable(
-        params={n: parse_param(n, t) for n, t in recipe.params.items()},
-        derived={n: parse_derive(n, t) for n, t in recipe.derive.items()},
-        tiers=tuple((tier.name, parse_when(tier.when)) for tier in recipe.kernels),
-        dtypes=tuple(recipe.precision),
-    )
+    params = {n: parse_param(n, t) for n, t in recipe.params.items()}
+    derived: dict[str, Derived] = {}
+    for name, text in recipe.derive.items():
+        if name in params:
+            raise ConditionError(f"derived name {name!r} is also a parameter")
+        formula = parse_derive(name, text)
+        for read in formula.subjects:
+            kind = _kind(parse_subject(read), params, derived, f"derive {name}")
+            if kind not in ("int", "bool", "float"):
+                raise ConditionError(f"derive {name}: {read} is not a number")
+        derived[name] = formula
+    tiers = []
+    for tier in recipe.kernels:
+        try:
+            conditions = [_typed(c, params, derived) for c in parse_when(tier.when)]
+        except ConditionError as error:
+            raise ConditionError(f"tier {tier.name}: {error}", tier.name, error.subject) from error
+        tiers.append((tier.name, tuple(conditions)))
+    return TierTable(params, derived, tuple(tiers), tuple(recipe.precision))
 
 
 def analyse(table: TierTable) -> TierAnalysis:
     """Walk the grid of a tier table."""
     axes = {s.text: _axis(table, s) for s in table.subjects()}
     total = 1
-    for values in axes.values():
-        total *= len(values)
-    cells: Iterator[dict[str, Any]] = (
-        dict(zip(axes, combination, strict=True))
-        for combination in itertools.product(*axes.values())
-    )
+    for axis in axes.values():
+        total *= len(axis.values)
     exact = total <= MAX_CELLS
-    if not exact:
-        cells = _sample(axes)
     reached: set[str] = set()
     gaps = count = 0
     example: dict[str, Any] | None = None
-    for cell in cells:
+    for cell in _cells(axes) if exact else _sample(axes):
         if not _possible(table, cell):
             continue
         count += 1
         name = table.serving(cell)
-        if name is None:
-            gaps += 1
-            example = example or cell
-        else:
+        if name is not None:
             reached.add(name)
+        elif not any(cell[text] in axis.beyond for text, axis in axes.items()):
+            gaps += 1
+            example = cell if example is None else example
     unreachable = tuple(n for n, _ in table.tiers if n not in reached) if exact else ()
     return TierAnalysis(count, gaps, example, unreachable, exact)
 
@@ -111,7 +134,7 @@ def call_values(
         if text in values or root in table.derived:
             continue
         shape = shapes.get(root)
-        values[text] = None if shape is None else _tensor_value(text, root, shape, dtype)
+        values[text] = None if shape is None else _tensor_value(parse_subject(text), shape, dtype)
     for name, derived in table.derived.items():
         try:
             values[name] = derived.value(values)
@@ -120,82 +143,108 @@ def call_values(
     return values
 
 
-def _tensor_value(text: str, root: str, shape: tuple[int, ...], dtype: str) -> Any:
-    prop = text[len(root) + 1 :]
-    if prop == "":
-        return GIVEN
-    if prop == "dtype":
-        return dtype
-    if prop == "ndim":
-        return len(shape)
-    if prop == "contiguous":
-        return True
-    if prop == "device":
-        return "cpu"
-    index = int(prop[prop.index("[") + 1 : -1])
-    if not -len(shape) <= index < len(shape):
-        return None
-    if prop.startswith("shape"):
-        return shape[index]
-    stride = 1
-    for size in shape[index % len(shape) + 1 :]:
-        stride *= size
-    return stride
-
-
-def _axis(table: TierTable, subject: Subject) -> tuple[Any, ...]:
-    tests = [c.test for _, cs in table.tiers for c in cs if c.subject.text == subject.text]
-    points = list(dict.fromkeys(p for t in tests for p in t.points()))
+def _kind(
+    subject: Subject,
+    params: Mapping[str, Param],
+    derived: Mapping[str, Derived],
+    where: str | None = None,
+) -> str | None:
+    """Return the kind of what a subject reads. Raises ConditionError where it reads nothing."""
+    text = subject.text if where is None else f"{where}: {subject.text}"
     if subject.scope != "call":
-        return (*points, OTHER, None) if points else (GIVEN, None)
-    param = table.params.get(subject.root)
-    if subject.root in table.derived:
-        return _numeric(points, low=0)
+        return None
+    if subject.root in derived:
+        if subject.prop is not None:
+            raise ConditionError(f"{text}: a derived name has no {subject.prop}")
+        return derived[subject.root].kind
+    param = params.get(subject.root)
     if param is None:
-        return (*points, OTHER, None)
-    if subject.prop == "dtype":
-        declared = set(table.dtypes)
-        return table.dtypes if declared & set(points) else (*points, OTHER)
-    if subject.prop == "ndim":
-        return (param.ndim,) if param.ndim is not None else _numeric(points, low=1, high=5)
-    if subject.prop == "shape":
-        fixed = param.dimension(subject.index or 0)
-        return (fixed,) if fixed is not None else _numeric(points, low=1)
-    if subject.prop == "stride":
-        return _numeric(points, low=1)
-    if subject.prop == "contiguous":
-        return (True, False)
-    if subject.prop == "device":
-        return (*points, OTHER)
-    return _scalar(param, points)
+        known = ", ".join([*params, *derived])
+        raise ConditionError(f"{text}: {subject.root} is no parameter or derived name ({known})")
+    if subject.prop is None:
+        return param.kind
+    if param.kind != "Tensor":
+        raise ConditionError(f"{text}: {subject.root} is declared {param.kind}, not a tensor")
+    index, ndim = subject.index, param.ndim
+    if index is not None and ndim is not None and not -ndim <= index < ndim:
+        raise ConditionError(f"{text}: {subject.root} has {ndim} dimensions")
+    return {"contiguous": "bool", "dtype": "dtype", "device": "str"}.get(subject.prop, "int")
 
 
-def _scalar(param: Param, points: list[Any]) -> tuple[Any, ...]:
-    nothing: tuple[Any, ...] = (None,) if param.optional else ()
-    if param.kind == "bool":
-        return (True, False, *nothing)
-    if param.kind in ("int", "float"):
-        return (*_numeric(points, low=None), *nothing)
-    if param.kind == "str":
-        return (*points, OTHER, *nothing)
-    return (GIVEN, *nothing)
+def _typed(
+    condition: Condition, params: Mapping[str, Param], derived: Mapping[str, Derived]
+) -> Condition:
+    """Return the condition with its subject's kind. Raises ConditionError where they do not fit."""
+    subject, test = condition.subject, condition.test
+    try:
+        kind = _kind(subject, params, derived)
+    except ConditionError as error:
+        raise ConditionError(str(error), subject=subject.text) from error
+    if subject.scope != "call" or subject.prop is not None:
+        return condition
+    fault = _unfit(kind, test)
+    if fault:
+        raise ConditionError(f"{subject.text}: {fault}", subject=subject.text)
+    return Condition(replace(subject, kind=kind), test)
 
 
-def _numeric(points: list[Any], low: int | None, high: int = LARGE) -> tuple[Any, ...]:
-    numbers = {p for p in points if isinstance(p, (int, float)) and not isinstance(p, bool)}
-    numbers |= {1, high} if low is not None else {1}
-    return tuple(sorted(n for n in numbers if (low is None or n >= low) and n <= high))
+def _unfit(kind: str | None, test: Test) -> str | None:
+    """Say why a test cannot judge a bare name of this kind."""
+    if isinstance(test, Presence):
+        return None
+    if kind == "Tensor":
+        return "values of a tensor are out of reach; ask for none, present or a property"
+    values = [v for v in test.values if v is not None] if isinstance(test, OneOf) else []
+    if kind == "bool":
+        fits = isinstance(test, OneOf) and all(isinstance(v, bool) for v in values)
+        return None if fits else "is true or false"
+    if kind in ("str", "object"):
+        if isinstance(test, NUMERIC) or (kind == "str" and any(type(v) is not str for v in values)):
+            return f"is declared {kind}; compare it with a text or a list of texts"
+        return None
+    if any(isinstance(v, (bool, str)) for v in values):
+        return f"is a number, not {values[0]!r}"
+    if kind == "float" and isinstance(test, (Divisible, PowerOfTwo)):
+        return "is declared float, and only whole numbers are divisible"
+    return None
+
+
+def _tensor_value(subject: Subject, shape: tuple[int, ...], dtype: str) -> Any:
+    index = subject.index
+    if index is not None and not -len(shape) <= index < len(shape):
+        return None
+    if subject.prop == "shape" and index is not None:
+        return shape[index]
+    if subject.prop == "stride" and index is not None:
+        stride = 1
+        for size in shape[index % len(shape) + 1 :]:
+            stride *= size
+        return stride
+    known = {None: GIVEN, "dtype": dtype, "ndim": len(shape), "contiguous": True, "device": "cpu"}
+    return known[subject.prop]
+
+
+def _axis(table: TierTable, subject: Subject) -> Axis:
+    tests = [c.test for _, cs in table.tiers for c in cs if c.subject.text == subject.text]
+    return make_axis(subject, list(dict.fromkeys(tests)), table.params, table.derived, table.dtypes)
 
 
 def _possible(table: TierTable, cell: Mapping[str, Any]) -> bool:
-    """A property of an absent argument cannot be read: such cells are no calls."""
-    return not any(
-        value is None and name in table.params and any(k.startswith(f"{name}.") for k in cell)
-        for name, value in cell.items()
-    )
+    """An argument is absent in all that is read of it, or in none: other cells are no calls."""
+    absent: dict[str, bool] = {}
+    for text, value in cell.items():
+        root = text.split(".")[0]
+        if root in table.params and absent.setdefault(root, value is None) != (value is None):
+            return False
+    return True
 
 
-def _sample(axes: Mapping[str, tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
+def _cells(axes: Mapping[str, Axis]) -> Iterator[dict[str, Any]]:
+    for combination in itertools.product(*(a.values for a in axes.values())):
+        yield dict(zip(axes, combination, strict=True))
+
+
+def _sample(axes: Mapping[str, Axis]) -> Iterator[dict[str, Any]]:
     chooser = random.Random(0)
     for _ in range(MAX_CELLS):
-        yield {name: chooser.choice(values) for name, values in axes.items()}
+        yield {name: chooser.choice(axis.values) for name, axis in axes.items()}
