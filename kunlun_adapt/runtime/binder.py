@@ -13,7 +13,7 @@ from kunlun_adapt.runtime import ledger
 from kunlun_adapt.runtime.generated import PACKAGE
 from kunlun_adapt.runtime.imports import when_imported
 from kunlun_adapt.runtime.operators import OWN
-from kunlun_adapt.runtime.references import holders
+from kunlun_adapt.runtime.references import Patched, holders
 from kunlun_adapt.runtime.stop import refuse_failures
 
 logger = logging.getLogger("kunlun_adapt")
@@ -25,7 +25,7 @@ class Binder:
     def __init__(self, dispatch_key: str) -> None:
         self._key = dispatch_key
         self._members: list[tuple[ledger.Entry, str]] = []
-        self._originals: dict[int, tuple[ledger.Entry, Any]] = {}
+        self._patched: list[Patched] = []
         self._late: set[str] = set()
 
     def environment(self, name: str, default: str) -> None:
@@ -69,7 +69,7 @@ class Binder:
                 served = _generated(operator, function)
                 served.__wrapped__ = original
                 setattr(owner, name, served)
-                self._originals[id_of(original)] = (entry, original)
+                self._patched.append(Patched(id, module, name, original))
                 entry.state = "applied" if getattr(owner, name) is served else "failed"
 
         if when_imported(module, patch):
@@ -98,8 +98,7 @@ class Binder:
 
     def check_references(self) -> None:
         """Fail the function bindings that upstream modules still hold in their original form."""
-        originals = {key: entry.id for key, (entry, _) in self._originals.items()}
-        for id, places in holders(originals).items():
+        for id, places in holders(self._patched).items():
             entry = ledger.LEDGER.entries[id]
             entry.state = "failed"
             when = " before kunlun-adapt was activated" if id in self._late else ""
@@ -145,10 +144,6 @@ class _reporting:
             refuse_failures()
             return True
         return False
-
-
-def id_of(value: object) -> int:
-    return id(value)
 
 
 def _generated(operator: str, function: str) -> Any:

@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 UPSTREAM = "sglang"
 
 
-def holders(originals: Mapping[int, str]) -> dict[str, list[str]]:
-    """Return, by binding id, the module attributes in upstream that are still the original.
+@dataclass(frozen=True, slots=True)
+class Patched:
+    """A name in an upstream module that holds our object now; `original` is what it held before."""
 
-    `originals` maps `id(original)` to a binding id; the caller keeps the originals alive.
+    binding: str
+    module: str
+    name: str
+    original: Any
+
+
+def holders(patched: Iterable[Patched]) -> dict[str, list[str]]:
+    """Return, by binding id, the names in other upstream modules that are still the original.
+
+    The defining module's other names are left alone: there an alias is upstream's own choice. Where
+    the patched name is itself an alias, only names spelled like it count, since others may hold
+    the function under its own name and rightly so.
     """
+    wanted = {id(p.original): p for p in patched}
     found: dict[str, list[str]] = {}
-    for name, module in list(sys.modules.items()):
-        if not isinstance(module, ModuleType) or name.split(".")[0] != UPSTREAM:
+    for module_name, module in list(sys.modules.items()):
+        if not isinstance(module, ModuleType) or module_name.split(".")[0] != UPSTREAM:
             continue
-        for attribute, value in list(vars(module).items()):
-            binding = originals.get(id(value))
-            if binding is not None:
-                found.setdefault(binding, []).append(f"{name}.{attribute}")
+        for name, value in list(vars(module).items()):
+            patch = wanted.get(id(value))
+            if patch is None or module_name == patch.module:
+                continue
+            alias = getattr(patch.original, "__name__", patch.name) != patch.name
+            if not alias or name == patch.name:
+                found.setdefault(patch.binding, []).append(f"{module_name}.{name}")
     return found
 
 
