@@ -6,7 +6,8 @@ import ast
 from dataclasses import dataclass
 
 from kunlun_adapt.upstream import syntax
-from kunlun_adapt.upstream.lookup import CLASS_FACTORIES, Found, Lookup, class_body, own_scopes
+from kunlun_adapt.upstream.found import CLASS_FACTORIES, Found, class_body, own_scopes
+from kunlun_adapt.upstream.lookup import Lookup
 from kunlun_adapt.upstream.module import Binding
 from kunlun_adapt.upstream.symbols import (
     Parameter,
@@ -180,8 +181,7 @@ def _constructor(lookup: Lookup, found: Found) -> Signature | None:
             return _dataclass_signature(klass, classes)
         if "NamedTuple" in {base.rpartition(".")[2] for base in klass.binding.bases}:
             return Signature(tuple(_own_fields(klass, False).values()))
-    known = {"ABC", "abc.ABC", "Protocol", "typing.Protocol"}
-    return Signature() if classes and not set(foreign) - known else None
+    return Signature() if classes and not set(foreign) - {"ABC", "abc.ABC"} else None
 
 
 def _is_dataclass(klass: Found) -> bool:

@@ -2,78 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from kunlun_adapt.upstream import syntax
-from kunlun_adapt.upstream.module import Binding, ModuleTable, Scope, read_module
+from kunlun_adapt.upstream.found import (
+    Found,
+    Lost,
+    candidates,
+    class_body,
+    distinct,
+    is_declared_only,
+    is_definition,
+    merge,
+    own_scopes,
+    preference,
+    through,
+)
+from kunlun_adapt.upstream.module import Binding, ModuleTable, read_module
 from kunlun_adapt.upstream.release import Release
-from kunlun_adapt.upstream.symbols import Location, MissingReason
+from kunlun_adapt.upstream.symbols import Location
 from kunlun_adapt.upstream.syntax import Span
 
 ROOT = "sglang"
-
-#: What makes a class by a call; the names are the last part of the called one.
-CLASS_FACTORIES = frozenset(
-    {"defstruct", "namedtuple", "NamedTuple", "TypedDict", "make_dataclass", "NewType", "type"}
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A definition: a module (no binding), a statement, or a name from another distribution.
-
-    `owners` are the classes around the statement, outermost first; `via` are the imports and
-    aliases that led here; `others` are further definitions that hold under other guards.
-    """
-
-    module: str
-    table: ModuleTable | None = None
-    binding: Binding | None = None
-    owners: tuple[Binding, ...] = ()
-    via: tuple[Location, ...] = ()
-    guard: str | None = None
-    others: tuple[Found, ...] = ()
-    external: bool = False
-    lazy: bool = False
-    wrapper: str | None = None
-    inherited_from: str | None = None
-
-    @property
-    def qualname(self) -> str:
-        """The name inside the module, empty for a module."""
-        if self.binding is None:
-            return ""
-        return ".".join([*(owner.name for owner in self.owners), self.binding.name])
-
-    @property
-    def dotted(self) -> str:
-        """The full dotted path of the definition."""
-        return f"{self.module}.{self.qualname}" if self.binding else self.module
-
-    @property
-    def location(self) -> Location:
-        """Where the definition stands; for a name from elsewhere, where it is imported."""
-        if self.external and self.via:
-            return self.via[-1]
-        if self.table is None:
-            return Location(self.module.replace(".", "/"), 1)
-        return Location(self.table.file, self.binding.line if self.binding else 1)
-
-    @property
-    def is_class(self) -> bool:
-        """Whether the definition is a class with a body to look into."""
-        return self.binding is not None and self.binding.kind == "class"
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """Why a name cannot be followed, and the line that is to blame."""
-
-    reason: MissingReason
-    at: Location | None = None
-    detail: str = ""
-
 
 Seen = frozenset[tuple[str, str]]
 _NOTHING_SEEN: Seen = frozenset()
@@ -145,7 +94,7 @@ class Lookup:
             return Lost("symbol_missing", None, f"{module} has no {name}")
         bound = table.scope.bindings.get(name, [])
         result = self._choose(table, (), bound, seen)
-        if isinstance(result, Found) and not _is_declared_only(result):
+        if isinstance(result, Found) and not is_declared_only(result):
             return result
         served = self._wildcard(table, name, seen) or self._served(table, name, seen)
         if served is not None and (result is None or isinstance(served, Found)):
@@ -161,14 +110,12 @@ class Lookup:
     ) -> Found | Lost | None:
         """The definition among several bindings of one name, the others as its variants."""
         results = [self._follow(table, owners, item, bound, seen) for item in candidates(bound)]
-        found = _distinct(item for item in results if isinstance(item, Found))
+        found = distinct(item for item in results if isinstance(item, Found))
         if found:
-            # A definition in the release says more than a name from elsewhere, and both say
-            # more than the None that stands in for them.
-            found.sort(key=lambda item: (_is_placeholder(item), item.external))
-            others = [part for item in found[1:] for part in (item, *item.others)]
-            others = _distinct([*found[0].others, *others])
-            return replace(found[0], others=tuple(replace(item, others=()) for item in others))
+            first = min(found, key=preference)
+            rest = [part for item in found if item is not first for part in (item, *item.others)]
+            rest = distinct((*first.others, *rest))
+            return replace(first, others=tuple(replace(item, others=()) for item in rest))
         lost = [item for item in results if isinstance(item, Lost)]
         if lost:
             return lost[0]
@@ -196,11 +143,11 @@ class Lookup:
         if binding.alias == binding.name and earlier:
             # `x = x` is what a careless rename leaves behind.
             target = self._follow(table, owners, earlier[-1], bound, seen)
-            return _through(target, here, binding.guard) if isinstance(target, Found) else target
+            return through(target, here, binding.guard) if isinstance(target, Found) else target
         if binding.alias is not None:
             target = self.dotted_name(table, owners, binding.alias, seen)
-            if isinstance(target, Found) and not target.external and _is_definition(target):
-                return _through(target, here, binding.guard)
+            if isinstance(target, Found) and not target.external and is_definition(target):
+                return through(target, here, binding.guard)
         called = (binding.call or "").rpartition(".")[2]
         if called == "LazyImport" and len(binding.call_strings) == 2:
             source, attribute = binding.call_strings
@@ -211,13 +158,13 @@ class Lookup:
             target = self.name(source, attribute, seen)
             if isinstance(target, Lost):
                 return Lost("dangling_reexport", here, f"{source} has no {attribute}")
-            return replace(_through(target, here, binding.guard), lazy=True)
+            return replace(through(target, here, binding.guard), lazy=True)
         if binding.name in binding.call_names:
             # `f = compile(f)`: still the definition above, in a wrapper.
             for item in reversed(earlier):
                 if item.kind in ("function", "class"):
                     inner = Found(table.name, table, item, owners, guard=item.guard)
-                    return replace(_through(inner, here, binding.guard), wrapper=binding.call)
+                    return replace(through(inner, here, binding.guard), wrapper=binding.call)
         return itself
 
     def _import(self, binding: Binding, here: Location, seen: Seen) -> Found | Lost:
@@ -235,7 +182,7 @@ class Lookup:
         if isinstance(target, Lost) and attribute and self.is_module(f"{source}.{attribute}"):
             target = self.module(f"{source}.{attribute}")
         if isinstance(target, Found):
-            return _through(target, here, binding.guard)
+            return through(target, here, binding.guard)
         if target.reason in ("dangling_reexport", "unparsable") and target.at is not None:
             return target
         return Lost("dangling_reexport", here, f"imported from {source}, which has no {attribute}")
@@ -258,7 +205,7 @@ class Lookup:
                 continue
             target = self.name(wildcard.source, name, seen)
             if isinstance(target, Found):
-                return _through(target, here, wildcard.guard)
+                return through(target, here, wildcard.guard)
             if target.reason == "dangling_reexport" and target.at is not None:
                 return target
         return None
@@ -273,7 +220,7 @@ class Lookup:
                 if source.partition(".")[0] == ROOT and self.is_module(source):
                     target = self.name(source, entry.attribute or name, seen)
                     if isinstance(target, Found):
-                        return _through(target, here, None)
+                        return through(target, here, None)
                     return Lost(
                         "dangling_reexport", here, f"{source} has no {entry.attribute or name}"
                     )
@@ -370,105 +317,7 @@ class Lookup:
             orders.append(list(order))
             parents.append(body)
             foreign += [item for item in outside if item not in foreign]
-        merged = _merge([*orders, parents])
+        merged = merge([*orders, parents])
         return (klass, *merged), tuple(
             item for item in foreign if item not in ("object", "Generic", "typing.Generic")
         )
-
-
-def candidates(bound: list[Binding]) -> list[Binding]:
-    """The bindings that may hold when code runs, the likeliest first.
-
-    Whatever stands before the last unguarded binding is overwritten. Overloads and the setters
-    of a property are not definitions of their own.
-    """
-    live = [item for item in bound if not item.type_checking]
-    live = [item for item in live if not item.overload] or live
-    live = [
-        item
-        for item in live
-        if not any(f"{item.name}.{part}" in item.decorators for part in ("setter", "deleter"))
-    ]
-    valued = [index for index, item in enumerate(live) if item.kind != "annotation"]
-    if not valued:
-        return live[-1:]
-    unguarded = [index for index in valued if live[index].guard is None]
-    kept = [live[index] for index in valued if not unguarded or index >= unguarded[-1]]
-    return sorted(kept, key=lambda item: item.placeholder)
-
-
-def class_body(found: Found) -> Found | None:
-    """The class statement behind a definition, seen through a rebinding such as `defstruct`."""
-    if found.is_class:
-        return found
-    binding, table = found.binding, found.table
-    if binding is None or table is None or found.owners:
-        return None
-    if (binding.call or "").rpartition(".")[2] not in CLASS_FACTORIES:
-        return None
-    for earlier in reversed(table.scope.bindings.get(binding.name, [])):
-        if earlier.kind == "class" and not earlier.type_checking:
-            return replace(found, binding=earlier)
-    return None
-
-
-def own_scopes(klass: Found) -> list[Scope]:
-    """Where a class's own members are bound: given to it later, then in its body."""
-    assert klass.table is not None and klass.binding is not None
-    scopes = [klass.table.attached.get(klass.qualname), klass.binding.scope]
-    return [scope for scope in scopes if scope is not None]
-
-
-def _is_definition(found: Found) -> bool:
-    if found.binding is None or found.lazy:
-        return True
-    called = (found.binding.call or "").rpartition(".")[2]
-    return found.binding.kind in ("function", "class") or called in CLASS_FACTORIES
-
-
-def _is_placeholder(found: Found) -> bool:
-    return found.binding is not None and found.binding.placeholder
-
-
-def _is_declared_only(found: Found) -> bool:
-    """Whether a module only annotates the name, which binds nothing."""
-    return found.binding is not None and not found.owners and found.binding.kind == "annotation"
-
-
-def _through(found: Found, here: Location, guard: str | None) -> Found:
-    return replace(
-        found, via=(here, *found.via), guard=syntax.joined(guard, found.guard), lazy=found.lazy
-    )
-
-
-def _distinct(items: Iterable[Found]) -> list[Found]:
-    kept: dict[tuple[str, Location], Found] = {}
-    for item in items:
-        kept.setdefault((item.dotted, item.location), item)
-    return list(kept.values())
-
-
-def _merge(orders: list[list[Found]]) -> list[Found]:
-    """C3 linearization; where Python would refuse the bases, their order of appearance."""
-    orders = [list(order) for order in orders if order]
-    merged: list[Found] = []
-    while orders:
-        head = next(
-            (
-                order[0]
-                for order in orders
-                if not any(_is_in(order[0], other[1:]) for other in orders)
-            ),
-            orders[0][0],
-        )
-        merged.append(head)
-        orders = [
-            rest
-            for order in orders
-            if (rest := [item for item in order if item.dotted != head.dotted])
-        ]
-    return merged
-
-
-def _is_in(found: Found, order: list[Found]) -> bool:
-    return any(item.dotted == found.dotted for item in order)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kunlun_adapt.upstream.describe import Describer
-from kunlun_adapt.upstream.lookup import ROOT, Found, Lookup, Lost, own_scopes
+from kunlun_adapt.upstream.found import Found, Lost, own_scopes
+from kunlun_adapt.upstream.lookup import ROOT, Lookup
 from kunlun_adapt.upstream.module import ModuleTable
 from kunlun_adapt.upstream.release import Release
 from kunlun_adapt.upstream.symbols import Missing, Symbol

@@ -8,7 +8,8 @@ from dataclasses import replace
 from rapidfuzz import fuzz, process
 
 from kunlun_adapt.upstream.describe import Describer
-from kunlun_adapt.upstream.lookup import ROOT, Found, Lookup, Lost, own_scopes
+from kunlun_adapt.upstream.found import Found, Lost, own_scopes
+from kunlun_adapt.upstream.lookup import ROOT, Lookup
 from kunlun_adapt.upstream.module import ModuleTable
 from kunlun_adapt.upstream.release import Release, module_of
 from kunlun_adapt.upstream.symbols import Location, Missing, Suggestion, Symbol

@@ -145,7 +145,7 @@ def negated(test: ast.expr) -> str:
 
 def joined(outer: str | None, inner: str | None) -> str | None:
     """The guard that holds where both hold."""
-    if outer is None or inner is None:
+    if outer is None or inner is None or outer == inner:
         return inner if outer is None else outer
     return f"{outer} and {inner}"
 

@@ -107,8 +107,7 @@ class Only:
 class Named(NamedTuple):
     x: int
     y: int = 0
-class Later: ...
-Later.__init__ = late_init
+class Shape(Protocol): ...
 """
 
 
@@ -123,6 +122,7 @@ Later.__init__ = late_init
         ("Data", "(a, b=2, c=list(), *, d=4)"),
         ("Only", "(b, *, a)"),
         ("Named", "(x, y=0)"),
+        ("Shape", None),
     ],
 )
 def test_how_a_class_is_called(resolver: Make, name: str, text: str | None) -> None:

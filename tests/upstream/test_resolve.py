@@ -122,6 +122,33 @@ def test_every_guarded_variant_is_kept(resolver: Make) -> None:
     ]
 
 
+def test_a_branch_for_another_vendor_is_not_the_first_choice(resolver: Make) -> None:
+    facts = resolver(
+        {
+            "sglang/a.py": """
+                if _is_npu and ready:
+                    def f(npu): ...
+                else:
+                    def f(rest): ...
+                if _is_hip or _is_cuda:
+                    def g(both): ...
+                else:
+                    def g(rest): ...
+                if not is_cpu():
+                    def h(device): ...
+                else:
+                    def h(cpu): ...
+            """
+        }
+    )
+    texts = {}
+    for name in "fgh":
+        found = _symbol(facts, f"sglang.a.{name}")
+        texts[name] = found.signature.text() if found.signature else None
+        assert len(found.variants) == 1
+    assert texts == {"f": "(rest)", "g": "(both)", "h": "(device)"}
+
+
 def test_the_last_unguarded_definition_wins_and_none_stands_back(resolver: Make) -> None:
     facts = resolver(
         {
@@ -221,6 +248,7 @@ def test_lazy_import_objects(resolver: Make) -> None:
             "sglang/__init__.py": """
                 Engine = LazyImport("sglang.e", "Engine")
                 Gone = LazyImport("sglang.e", "Gone")
+                Other = LazyImport("vendor", "Other")
             """,
             "sglang/e.py": "class Engine:\n    def __init__(self, a): ...\n",
         }
@@ -229,6 +257,7 @@ def test_lazy_import_objects(resolver: Make) -> None:
     assert (found.kind, found.resolved) == ("lazy", "sglang.e.Engine")
     assert found.signature is not None and found.signature.text() == "(a)"
     assert _missing(facts, "sglang.Gone").reason == "dangling_reexport"
+    assert _symbol(facts, "sglang.Other").kind == "external"
 
 
 def test_aliases_and_wrappers(resolver: Make) -> None:
