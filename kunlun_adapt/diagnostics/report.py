@@ -22,11 +22,16 @@ class ReleaseReport:
     excluded: int
     findings: tuple[Finding, ...]
 
+    @property
+    def ordered(self) -> list[Finding]:
+        """The findings by file, line and column: the order in which every format shows them."""
+        return sorted(self.findings, key=lambda f: f.sort_key)
+
     def to_json(self) -> dict[str, object]:
         return {
             "release": self.release,
             "bindings": {"bound": self.bound, "planned": self.planned, "excluded": self.excluded},
-            "findings": [f.to_json() for f in self.findings],
+            "findings": [f.to_json() for f in self.ordered],
         }
 
 
@@ -46,7 +51,7 @@ def render_text(reports: Sequence[ReleaseReport], *, notes: Sequence[str] = ()) 
     """Return plain text: per release one block of findings and one closing line."""
     lines: list[str] = []
     for report in reports:
-        for finding in report.findings:
+        for finding in report.ordered:
             lines.extend(_text_lines(finding))
         lines.append(_closing_line(report))
     lines.extend(notes)
@@ -64,7 +69,12 @@ def _text_lines(finding: Finding) -> list[str]:
         lines.append(f"    upstream  {finding.upstream}")
     if finding.suggestion:
         lines.append(f"    try       {finding.suggestion}")
-    return lines
+    return [_one_line(line) for line in lines]
+
+
+def _one_line(text: str) -> str:
+    """Show control characters: what a document says must not move a terminal's cursor."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _closing_line(report: ReleaseReport) -> str:
@@ -85,7 +95,7 @@ def render_github(reports: Sequence[ReleaseReport]) -> str:
     level = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
     lines = []
     for report in reports:
-        for f in report.findings:
+        for f in report.ordered:
             text = f"[{report.release}] {f.message}"
             if f.suggestion:
                 text += f"\ntry: {f.suggestion}"

@@ -44,7 +44,7 @@ def make_axis(
 ) -> Axis:
     """Return the axis of a subject that these tests judge; None stands for an absent argument."""
     points = [p for test in tests for p in test.points()]
-    param = params.get(subject.root)
+    param = params.get(subject.root) if subject.scope == "call" else None
     absent = (None,) if param is not None and param.optional else ()
     if subject.prop == "dtype":
         axis = _dtypes(param, points, dtypes)

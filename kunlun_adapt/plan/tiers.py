@@ -1,8 +1,8 @@
 """An operator's tiers, analysed: which calls no tier serves, and which tiers no call reaches.
 
 Every subject that a tier reads is an axis; the grid of all axes holds one cell for each way in
-which the conditions can come out, so it is exact over the declared axes. A derived name is an axis of its
-own: what it has in common with the arguments that it is made of is not followed.
+which the conditions can come out, so it is exact over the declared axes. A derived name is an axis
+of its own: what it has in common with the arguments that it is made of is not followed.
 """
 
 from __future__ import annotations
@@ -76,6 +76,11 @@ def tier_table(recipe: OperatorRecipe) -> TierTable:
     """Parse what the tiers of a recipe say. Raises ConditionError at the first fault."""
     params = {n: parse_param(n, t) for n, t in recipe.params.items()}
     derived: dict[str, Derived] = {}
+    for name in ("env", "server", "op"):
+        if name in params or name in recipe.derive:
+            raise ConditionError(
+                f"{name!r} is no name for a parameter: conditions read settings so"
+            )
     for name, text in recipe.derive.items():
         if name in params:
             raise ConditionError(f"derived name {name!r} is also a parameter")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import keyword
+import math
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 WIDTH = 96
+MAX_BITS = 4096
+"""Python refuses to print integers of some thousand digits."""
 _DOTTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 
 
@@ -18,7 +22,8 @@ class SourceError(ValueError):
 
 def identifier(text: str) -> str:
     """Return `text` if it is an ASCII Python identifier and no keyword. Raises SourceError."""
-    if not _DOTTED.match(text) or "." in text or keyword.iskeyword(text):
+    reserved = keyword.iskeyword(text) or text == "__debug__"
+    if not _DOTTED.match(text) or "." in text or reserved:
         raise SourceError(f"{text!r} is not an identifier")
     return text
 
@@ -31,15 +36,23 @@ def dotted(text: str) -> str:
 
 
 def literal(value: Any) -> str:
-    """Return the `repr()` of a plain value. Raises SourceError for anything else."""
-    if isinstance(value, (list, tuple)):
+    """Return Python text for a plain value, in ASCII. Raises SourceError for anything else.
+
+    An infinite number is written `1e999`, which needs no name; NaN equals nothing and is refused.
+    """
+    kind = type(value)
+    if kind in (list, tuple):
         inner = ", ".join(literal(v) for v in value)
-        return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"
-    if value is None or isinstance(value, (bool, int, float, str)):
-        if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):
-            return f"float({str(value)!r})"
-        return repr(value) if not isinstance(value, str) else ascii(value)
-    raise SourceError(f"{value!r} is not a plain value")
+        return f"[{inner}]" if kind is list else f"({inner}{',' * (len(value) == 1)})"
+    if value is None or kind is bool:
+        return repr(value)
+    if kind is str:
+        return ascii(value)
+    if kind is float and not math.isnan(value):
+        return repr(value) if math.isfinite(value) else ("1e999" if value > 0 else "-1e999")
+    if kind is int and value.bit_length() <= MAX_BITS:
+        return repr(value)
+    raise SourceError(f"a value of type {kind.__name__} cannot be written into generated code")
 
 
 def literal_default(source: str | None) -> tuple[bool, Any]:
@@ -49,7 +62,7 @@ def literal_default(source: str | None) -> tuple[bool, Any]:
     try:
         value = ast.literal_eval(source)
         literal(value)
-    except (ValueError, SyntaxError, SourceError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return False, None
     return True, value
 
@@ -62,6 +75,34 @@ def comment(text: str, indent: int = 0) -> str:
         " ".join(tame.split()), WIDTH - len(prefix), break_long_words=False, break_on_hyphens=False
     )
     return "\n".join(prefix + line for line in lines or ["(no reason given)"])
+
+
+def folded(items: Sequence[str], indent: int, taken: int = 0) -> str:
+    """Return `a, b, c` for the inside of brackets, over several lines where it is long.
+
+    `indent` is the column of the statement, `taken` how much of its first line is used already.
+    """
+    line = ", ".join(items)
+    if indent + taken + len(line) + 2 <= WIDTH:
+        return line
+    inner = " " * (indent + 4)
+    lines = [inner]
+    for item in items:
+        if len(lines[-1]) > len(inner) and len(lines[-1]) + len(item) + 2 > WIDTH:
+            lines[-1] = lines[-1].rstrip()
+            lines.append(inner)
+        lines[-1] += f"{item.rstrip(',')}, "
+    lines[-1] = lines[-1].rstrip()
+    return "\n" + "\n".join(lines) + "\n" + " " * indent
+
+
+def conjunction(terms: Sequence[str], indent: int) -> str:
+    """Return `a and b` for an `if` at column `indent`, in brackets over lines where it is long."""
+    line = " and ".join(terms)
+    if indent + len(line) + 4 <= WIDTH:
+        return line
+    inner = "\n" + " " * (indent + 4)
+    return f"({inner}{f'{inner}and '.join(terms)}\n{' ' * indent})"
 
 
 def module_and_name(impl: str) -> tuple[str, str]:
