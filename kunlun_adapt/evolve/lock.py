@@ -42,6 +42,10 @@ def lock_for(catalog: Catalog, resolver: Resolver) -> tuple[Lock, tuple[Missing,
         plan = make_plan(catalog, recorder, profile)
         for _, lost in plan.unresolved():
             missing.setdefault(lost.path, lost)
+        for member in plan.members:
+            # An upstream class that a factory hands out is bound as much as what it is handed to.
+            if member.value == "class" and member.content.startswith("sglang."):
+                recorder.resolve(member.content.replace(":", "."))
     classes = []
     for key in (PLATFORM, CAPABILITIES):
         spelling = spelled(document.model, key, resolver.version) if document else None

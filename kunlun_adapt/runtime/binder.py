@@ -45,9 +45,9 @@ class Binder:
             return
         entry.state = "applied"
 
-    def member(self, id: str, name: str, *, required: bool) -> None:
+    def member(self, id: str, name: str) -> None:
         """Note a member of the platform class; it is read back from upstream's live platform."""
-        self._members.append((ledger.enter(id, required), name))
+        self._members.append((ledger.enter(id, True), name))
 
     def own(self, id: str, operator: str) -> None:
         """Note an operator that our own classes take when they are made."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 
@@ -35,7 +35,7 @@ class Call:
         kwargs: dict[str, Any],
         read: dict[str, Any],
         positional: tuple[str, ...],
-        mapped: dict[str, str],
+        mapped: Mapping[str, str],
         result: Any = None,
     ) -> None:
         self.id = id

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,7 @@ class HookInstaller:
         required: bool,
         read: Reader | None = None,
         positional: tuple[str, ...] = (),
-        mapped: tuple[tuple[str, str], ...] = (),
+        mapped: Mapping[str, str] | None = None,
         process: tuple[str, ...] = (),
         repair: tuple[str, ...] = (),
     ) -> None:
@@ -73,7 +73,7 @@ class HookInstaller:
             return
         hook = implementation
         if read is not None:
-            hook = _hook(kind, id, implementation, read, positional, dict(mapped))
+            hook = _hook(kind, id, implementation, read, positional, mapped or {})
         self._registry.register(target, hook, self._type[kind])
         self.registered.append(Registered(entry, target, hook))
 
@@ -121,7 +121,9 @@ class HookInstaller:
 
         def change(owner: Any, name: str, value: Any) -> bool:
             values, implementation = value
-            arguments = values if isinstance(values, list) else [v for v in [values] if v is not None]
+            arguments = (
+                values if isinstance(values, list) else [v for v in [values] if v is not None]
+            )
             function = getattr(owner, name)
             if decorates:
                 function(*arguments)(implementation)
@@ -202,7 +204,7 @@ def _hook(
     implementation: Callable[[Call], Any],
     read: Reader,
     positional: tuple[str, ...],
-    mapped: dict[str, str],
+    mapped: Mapping[str, str],
 ) -> Callable[..., Any]:
     """Return the function that HookRegistry is given, in the form that `kind` is called in."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,15 @@ from kunlun_adapt.plan import ConditionError, KernelBinding, Plan
 from kunlun_adapt.source.hooks import hook_texts
 from kunlun_adapt.source.operators import operator_text
 from kunlun_adapt.source.platform import class_name, platform_text
-from kunlun_adapt.source.text import SourceError, comment, dotted, identifier, literal
+from kunlun_adapt.source.text import (
+    SourceError,
+    comment,
+    conjunction,
+    dotted,
+    folded,
+    identifier,
+    literal,
+)
 from kunlun_adapt.upstream import Symbol
 
 PROCESS = "process"
@@ -88,10 +96,22 @@ def _environment(folder: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 -- Python text; every value passes `literal` or is checked
+        autoescape=False,  # Python text; every value passes `literal` or is checked
     )
-    environment.filters.update(literal=literal, comment=comment, identifier=identifier)
+    environment.filters.update(
+        literal=literal,
+        literals=_literals,
+        comment=comment,
+        folded=folded,
+        conjunction=conjunction,
+    )
     return environment
+
+
+def _literals(values: Sequence[object]) -> list[str]:
+    """Return the entries of a tuple display; a single one keeps its comma."""
+    shown = [literal(v) for v in values]
+    return [f"{shown[0]},"] if len(shown) == 1 else shown
 
 
 def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str]]:

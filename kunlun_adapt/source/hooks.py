@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kunlun_adapt.plan import HookBinding, Plan
-from kunlun_adapt.source.signatures import guards, parameter_list, uses_unset
+from kunlun_adapt.source.signatures import guards, parameter_parts, uses_unset
 from kunlun_adapt.source.text import SourceError, dotted, identifier, literal
 from kunlun_adapt.upstream import Symbol
 
@@ -21,11 +21,11 @@ class HookText:
     type: str
     target: str
     reader: str
-    parameters: str
+    parameters: tuple[str, ...]
     guards: tuple[tuple[str, str, str], ...]
-    args: tuple[tuple[str, str], ...]
+    args: tuple[str, ...]
     positional: tuple[str, ...]
-    mapped: tuple[tuple[str, str], ...]
+    mapped: tuple[str, ...]
     impl: str | None
     value: str | None
     process: tuple[str, ...]
@@ -63,14 +63,18 @@ def _hook(item: HookBinding) -> HookText:
         type=hook.type,
         target=item.at.target,
         reader="read_" + "".join(c if c.isalnum() else "_" for c in hook.id) if reads else "None",
-        parameters=parameter_list(signature) if signature else "",
+        parameters=parameter_parts(signature) if signature else (),
         guards=tuple(guards(item.at.ignores, signature)) if signature else (),
         args=tuple(
-            (literal(name), ".".join(identifier(p) for p in path.split(".")))
+            f"{literal(name)}: {'.'.join(identifier(p) for p in path.split('.'))}"
             for name, path in item.at.args.items()
         ),
         positional=positional,
-        mapped=tuple((name, path) for name, path in item.at.args.items() if "." not in path),
+        mapped=tuple(
+            f"{literal(name)}: {literal(path)}"
+            for name, path in item.at.args.items()
+            if "." not in path
+        ),
         impl=hook.impl,
         value=literal(hook.value) if hook.impl is None or hook.value is not None else None,
         process=tuple(hook.process or ()),

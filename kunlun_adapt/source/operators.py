@@ -12,7 +12,7 @@ from kunlun_adapt.plan import (
     TierTable,
     tier_table,
 )
-from kunlun_adapt.source.signatures import guards, parameter_list, uses_unset
+from kunlun_adapt.source.signatures import guards, parameter_parts, uses_unset
 from kunlun_adapt.source.text import SourceError, identifier, literal, module_and_name
 from kunlun_adapt.upstream import Signature, Symbol
 
@@ -25,8 +25,9 @@ class TierText:
 
     name: str
     index: int
-    condition: str
-    call: str
+    conditions: tuple[str, ...]
+    kernel: str
+    arguments: tuple[str, ...]
     fallback: bool
     why: str | None
 
@@ -36,13 +37,22 @@ class FunctionText:
     """One generated dispatch function: the operator's own, or the one for an upstream place."""
 
     name: str
-    parameters: str
+    parameters: tuple[str, ...]
     note: str
     guards: tuple[tuple[str, str, str], ...]
     targets: str
     values: str
     returns: str | None
     binding: str
+
+    @property
+    def assignment(self) -> str:
+        """One statement, so that swapped names cannot overwrite each other."""
+        line = f"{self.targets} = {self.values}"
+        if len(line) <= 90:
+            return line
+        sides = [",\n    ".join(side.split(", ")) for side in (self.targets, self.values)]
+        return " = ".join(f"(\n    {side},\n)" for side in sides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +77,14 @@ class OperatorText:
         return tuple(t.name for t in self.tiers)
 
     @property
-    def arguments(self) -> str:
-        """The arguments as a dictionary display, for messages about a call."""
-        return "{" + ", ".join(f"{literal(p)}: {p}" for p in self.params) + "}"
+    def may_refuse(self) -> bool:
+        """Whether a call may get past the last tier."""
+        return bool(self.tiers[-1].conditions)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The entries of a dictionary of the arguments, for messages about a call."""
+        return tuple(f"{literal(p)}: {p}" for p in self.params)
 
 
 def operator_text(plan: Plan, recipe: Document[OperatorRecipe]) -> OperatorText:
@@ -174,8 +189,9 @@ def _tier(
     return TierText(
         name=tier.name,
         index=index,
-        condition=" and ".join(c.expression() for c in conditions),
-        call=f"{names[tier.name]}({', '.join(arguments)})",
+        conditions=tuple(c.expression() for c in conditions),
+        kernel=names[tier.name],
+        arguments=tuple(arguments),
         fallback=tier.fallback,
         why=tier.why,
     )
@@ -195,7 +211,7 @@ def _prepared(param: str, tier: Tier) -> str:
 def _own(model: OperatorRecipe) -> FunctionText:
     return FunctionText(
         name=identifier(model.name),
-        parameters=", ".join(identifier(p) for p in model.params),
+        parameters=tuple(identifier(p) for p in model.params),
         note="called by our own classes",
         guards=(),
         targets="",
@@ -226,7 +242,7 @@ def _bound(kernel: KernelBinding, table: TierTable) -> FunctionText:
             assignments.append((identifier(param.name), path_text))
     return FunctionText(
         name=identifier(kernel.function),
-        parameters=parameter_list(signature),
+        parameters=parameter_parts(signature),
         note=f"{kernel.binding.target} ({kernel.bind.style})",
         guards=tuple(guards(kernel.bind.ignores, signature)),
         targets=", ".join(t for t, _ in assignments),

@@ -16,7 +16,7 @@ from kunlun_adapt.plan import (
     parse_subject,
     parse_test,
 )
-from kunlun_adapt.source.signatures import parameter_list
+from kunlun_adapt.source.signatures import parameter_parts
 from kunlun_adapt.source.text import SourceError, dotted, identifier, literal, module_and_name
 from kunlun_adapt.upstream import Parameter, Signature, Symbol
 
@@ -39,12 +39,12 @@ class MethodText:
     """One generated method."""
 
     name: str
-    parameters: str
+    parameters: tuple[str, ...]
     decorator: str
     cases: tuple[CaseText, ...]
     call: str
     fallthrough: str
-    server_args: tuple[tuple[str, str, str, str], ...]
+    server_args: tuple[tuple[str, tuple[str, ...], str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def platform_text(plan: Plan) -> PlatformText:
         flags_class=flags_class,
         flags=tuple(flags),
         methods=texts,
-        unset=any("UNSET" in t.parameters for t in texts),
+        unset=any("UNSET" in p for t in texts for p in t.parameters),
     )
 
 
@@ -137,7 +137,7 @@ def _method(plan: Plan, name: str, members: list[Member]) -> MethodText:
     first = members[0]
     return MethodText(
         name=identifier(name),
-        parameters=parameter_list(signature),
+        parameters=parameter_parts(signature),
         decorator=decorator,
         cases=tuple(_case(m) for m in members if m.value != "server_args"),
         call=_call(own) if first.value == "function" else "",
@@ -176,8 +176,8 @@ def _case(member: Member) -> CaseText:
     return CaseText(condition, member.key, "", "", literal(member.content))
 
 
-def _server_arg(arg: ServerArg) -> tuple[str, str, str, str]:
-    """Return (why, condition, attribute, value) of one server argument."""
+def _server_arg(arg: ServerArg) -> tuple[str, tuple[str, ...], str, str]:
+    """Return (why, conditions, attribute, value) of one server argument."""
     place = f"server_args.{identifier(arg.arg)}"
     tests = []
     for name, value in arg.when.items():
@@ -187,7 +187,7 @@ def _server_arg(arg: ServerArg) -> tuple[str, str, str, str]:
         )
     if arg.force is None:
         tests.append(f"{place} is None")
-        return arg.why, " and ".join(tests), place, literal(arg.default)
+        return arg.why, tuple(tests), place, literal(arg.default)
     # Reading it first makes an argument that upstream does not have an error, not a new attribute.
     tests.append(f"{place} != {literal(arg.force)}")
-    return arg.why, " and ".join(tests), place, literal(arg.force)
+    return arg.why, tuple(tests), place, literal(arg.force)

@@ -13,14 +13,19 @@ ANY_VALUE = "$any"
 """In `ignores`, the value of a parameter that may be anything."""
 
 
-def parameter_list(signature: Signature, *, skip_first: bool = False) -> str:
-    """Return the parameters as Python text, without annotations.
+def parameter_list(signature: Signature) -> str:
+    """Return the parameters as Python text, without annotations."""
+    return ", ".join(parameter_parts(signature))
+
+
+def parameter_parts(signature: Signature) -> tuple[str, ...]:
+    """Return each part of the parameter list, `/` and `*` included.
 
     A default that is a plain literal is kept; any other default becomes `UNSET`, so that the
     generated code never evaluates upstream's expressions.
     """
     parts: list[str] = []
-    parameters = signature.parameters[1:] if skip_first else signature.parameters
+    parameters = signature.parameters
     previous = None
     starred = False
     for p in parameters:
@@ -41,7 +46,7 @@ def parameter_list(signature: Signature, *, skip_first: bool = False) -> str:
         previous = p.kind
     if previous == "positional_only":
         parts.append("/")
-    return ", ".join(parts)
+    return tuple(parts)
 
 
 def default_text(parameter: Parameter) -> str:
