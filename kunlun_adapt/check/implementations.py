@@ -136,8 +136,8 @@ class Implementations:
             return None
         source = _absolute(found, node)
         original = next((a.name for a in node.names if (a.asname or a.name) == names[0]), names[0])
-        if source.partition(".")[0] not in (OWN, path.partition(".")[0]):
-            return None
+        if source.partition(".")[0] != found.package.partition(".")[0]:
+            return None  # where another package gets its names from is not ours to judge
         result = self._name(source, [original, *names[1:]], path, steps - 1)
         if isinstance(result, NotFound):
             message = f"{found.file.name}:{node.lineno} imports {original} from {source}: "

@@ -1,8 +1,7 @@
-"""The releases that a range can be tried on, and whether a range holds for any at all."""
+"""The releases that a range can be tried on, and how ranges are spoken of."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from packaging.specifiers import SpecifierSet
@@ -33,21 +32,9 @@ def known_releases(claim: str, given: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def bounds(specifier: str) -> list[Version]:
-    """Return the versions that a range names, lowest first."""
-    return sorted(Version(re.sub(r"\.\*$", "", s.version)) for s in SpecifierSet(specifier))
-
-
-def is_empty(specifier: str) -> bool:
-    """Tell whether no version at all lies in the range.
-
-    The bounds of the range cut the versions into pieces; one version of each piece is tried.
-    """
-    probes = [Version("0"), Version("99999")]
-    for version in bounds(specifier):
-        release = ".".join(map(str, version.release))
-        # 0.5.17 < 0.5.17.0.1 < 0.5.18, and `>0.5.17` would not take 0.5.17.post1.
-        probes += [version, Version(f"{release}.0.1"), Version(f"{release}.dev0")]
-    return not any(SpecifierSet(specifier).contains(p, prereleases=True) for p in probes)
+    """Return the versions that a range names, lowest first; `===` names texts, not versions."""
+    ordered = [s for s in SpecifierSet(specifier) if s.operator != "==="]
+    return sorted(Version(s.version.removesuffix(".*")) for s in ordered)
 
 
 def spans(releases: Iterable[str]) -> str:

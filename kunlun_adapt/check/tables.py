@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -21,13 +20,15 @@ class Analysed:
     analysis: TierAnalysis | None
 
 
-_ANALYSED: WeakKeyDictionary[Document[OperatorRecipe], Analysed] = WeakKeyDictionary()
+_ANALYSED: WeakKeyDictionary[Context, tuple[Analysed, ...]] = WeakKeyDictionary()
 
 
-def analysed(context: Context) -> Iterator[Analysed]:
-    """Yield every operator of the workspace with what its tiers say; releases share the work."""
-    for recipe in context.operators:
-        yield _analyse(recipe)
+def analysed(context: Context) -> tuple[Analysed, ...]:
+    """Return every operator of the workspace with what its tiers say."""
+    if context not in _ANALYSED:
+        # Walking the grids takes most of a check's time, and three rules ask.
+        _ANALYSED[context] = tuple(_analyse(recipe) for recipe in context.operators)
+    return _ANALYSED[context]
 
 
 def _analyse(recipe: Document[OperatorRecipe]) -> Analysed:

@@ -42,8 +42,16 @@ def joined(names: Sequence[str]) -> str:
 
 def nearest(word: str, choices: Iterable[str], cutoff: float = 60) -> str | None:
     """Return the choice that is spelled most like `word`, or None where none comes close."""
-    found = process.extractOne(word, sorted(choices), scorer=fuzz.WRatio, score_cutoff=cutoff)
+    found = process.extractOne(word, sorted(choices), scorer=_likeness, score_cutoff=cutoff)
     return str(found[0]) if found else None
+
+
+def _likeness(one: str, other: str, **_: Any) -> float:
+    """How alike two names are, from 0 to 100: in letters, or in their words in any order."""
+    words = [re.sub(r"[_.:/-]", " ", name) for name in (one, other)]
+    return max(
+        fuzz.ratio(one, other), fuzz.token_sort_ratio(*words), 0.9 * fuzz.token_set_ratio(*words)
+    )
 
 
 def did_you_mean(word: str, choices: Iterable[str], cutoff: float = 60) -> str | None:

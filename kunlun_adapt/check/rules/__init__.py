@@ -11,7 +11,6 @@ from kunlun_adapt.check.rules import (
     condition,
     dangling_reexport,
     drift_since_lock,
-    empty_range,
     implementation_not_found,
     implementation_signature,
     kind_changed,
@@ -38,7 +37,6 @@ Rule = Callable[[Context], Iterable[Finding]]
 
 DOCUMENT_RULES: tuple[Rule, ...] = (
     unresolved_reference.rule,
-    empty_range.rule,
     range_overlap.rule,
     missing_why.rule,
     implementation_not_found.rule,

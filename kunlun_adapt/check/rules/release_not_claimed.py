@@ -16,17 +16,22 @@ def rule(context: Context) -> Iterable[Finding]:
     claim = context.map.sglang
     if context.beyond_claims or context.claimed:
         return
-    release = Version(context.release)
-    limits = bounds(claim)
-    near = min(limits, key=lambda v: (v.release[:2] != release.release[:2], _away(v, release)))
-    side = "before" if release < near else "after"
     yield finding(
         "KA009",
-        f"sglang {context.release} is not among the releases that the map claims ({claim}); "
-        f"it lies {side} the nearest bound, {near}",
+        f"sglang {context.release} is not among the releases that the map claims ({claim})"
+        f"{_nearest(claim, Version(context.release))}",
         context.document.at("sglang"),
         suggestion=f"--beyond-claims checks every binding as if it claimed {context.release}",
     )
+
+
+def _nearest(claim: str, release: Version) -> str:
+    limits = bounds(claim)
+    if not limits:
+        return ""
+    near = min(limits, key=lambda v: (v.release[:2] != release.release[:2], _away(v, release)))
+    side = "before" if release < near else "at or after"
+    return f"; it lies {side} the nearest bound, {near}"
 
 
 def _away(one: Version, other: Version) -> tuple[int, ...]:

@@ -91,7 +91,7 @@ def _place(place: Place) -> Iterator[Finding]:
     for name, path in at.args.items():
         root = path.partition(".")[0]
         if root not in known:
-            tip = did_you_mean(root, free or known, cutoff=50)
+            tip = did_you_mean(root, free or known, cutoff=40)
             if root == GRID:
                 message = f"{name!r} reads {GRID}, which only a launcher's call has"
             else:

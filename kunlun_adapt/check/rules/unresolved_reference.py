@@ -9,6 +9,7 @@ from kunlun_adapt.check.context import Context, finding
 from kunlun_adapt.check.wording import did_you_mean
 from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.documents import Document, OperatorRecipe
+from kunlun_adapt.documents.platform_map import Factories
 from kunlun_adapt.plan import CAPABILITIES, PLATFORM, SERVER_ARGS
 from kunlun_adapt.plan.conditions import DTYPES
 
@@ -58,6 +59,8 @@ def _map(context: Context, keys: set[str]) -> Iterator[Finding]:
             at = document.key_at("served", name)
             yield _unknown(f"the map gives no {name!r} to speak of", at, name, keys)
     groups = keys | {k.rpartition(".")[0] for k in keys} | {PLATFORM, CAPABILITIES}
+    # What is left as upstream has it may be spelled all the same.
+    groups |= set(Factories.model_fields) | {left.member for left in model.left_at_default}
     for key, spellings in model.interface.items():
         # A key that is only ever a call is a name of upstream's that code of ours asks for.
         if key not in groups and any(s.call is None for s in spellings):

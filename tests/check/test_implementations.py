@@ -1,0 +1,173 @@
+# ruff: noqa: E501 -- the YAML lines of the tables stay whole
+"""KA301 and KA302: implementation paths, followed without an import."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from kunlun_adapt.check.implementations import Implementation, Implementations, NotFound
+from kunlun_adapt.upstream import Lock, LockFacts
+from tests.check.bench import IMPLS, MAP, RECIPE, Bench
+from tests.check.said import codes, only
+
+PLACES = [
+    (MAP, '"our_impls:Backend"', '"our_impls:Bakend"', "factory/attention_backend"),
+    (MAP, 'mha: "our_impls:Pool"', 'mha: "our_impls:Pol"', "factory/kv_pool.mha"),
+    (MAP, '"our_impls:total_memory"', '"our_impls:total_memry"', "method/get_device_total_memory"),
+    (MAP, '"our_impls:set_affinity"', '"our_impls:set_afinity"', "affinity"),
+    (RECIPE, '"our_impls:silu_golden"', '"our_impls:silu_golde"', "silu_and_mul/silu_and_mul"),
+    (RECIPE, '"our_impls:swiglu"', '"our_impls:swigl"', "silu_and_mul/silu_and_mul"),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "binding"), PLACES)
+def test_every_place_that_names_an_implementation(
+    bench: Bench, file: str, old: str, new: str, binding: str
+) -> None:
+    changed = bench.edit(file, old, new)
+    found = only(changed.findings(), "KA301")
+    needle = new.partition('"')[2].rstrip('"')
+    assert str(found.position) == changed.place(file, f'"{needle}"')
+    assert found.binding == binding
+    assert found.suggestion is not None and "did you mean our_impls:" in found.suggestion
+
+
+def test_shims_models_and_results_are_followed(bench: Bench) -> None:
+    changed = bench.edit(MAP, "hooks:\n", """\
+shims:
+  - {module: sgl_kernel, provide: our_impls.gone, why: upstream imports it}
+models:
+  - {architecture: Llama, class: "our_impls:Lama", why: a model of ours}
+hooks:
+""")  # fmt: skip
+    changed = changed.edit(RECIPE, "args: {x: x}", 'args: {x: x}\n    returns: "our_impls:gone"')
+    found = changed.findings()
+    assert codes(found) == ["KA301", "KA301", "KA301"]
+    assert {str(f.position) for f in found} == {
+        changed.place(MAP, "our_impls.gone"),
+        changed.place(MAP, '"our_impls:Lama"'),
+        changed.place(RECIPE, '"our_impls:gone"'),
+    }
+
+
+def test_one_value_for_each_profile(bench: Bench) -> None:
+    old = 'get_device_total_memory: "our_impls:total_memory"'
+    new = 'get_device_total_memory: {card: "our_impls:total_memory", simulator: "our_impls:gone"}'
+    changed = bench.edit(MAP, old, new)
+    found = only(changed.findings(), "KA301")
+    assert str(found.position) == changed.place(MAP, '"our_impls:gone"')
+
+
+def test_what_is_not_installed_here_is_not_judged(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, '"our_impls:swiglu"', '"not_installed_anywhere:swiglu"')
+    assert codes(changed.findings()) == []
+
+
+def test_nothing_is_imported(bench: Bench) -> None:
+    changed = bench.edit(IMPLS, "class Backend:", "raise RuntimeError\nclass Backend:")
+    assert codes(changed.findings()) == []
+    assert "our_impls" not in sys.modules
+
+
+def test_a_module_that_is_not_python(bench: Bench) -> None:
+    found = bench.edit(IMPLS, "class Backend:", "class Backend").findings()
+    assert set(codes(found)) == {"KA301"}
+    assert "our_impls.py:1 is not Python" in found[0].message
+
+
+CALLS = [
+    ("def swiglu(x, out, *, turn)", "def swiglu(x, out)", "it does not take 'turn'"),
+    ("def swiglu(x, out, *, turn)", "def swiglu(x, *, turn)", "takes 1 positional arguments and gets 2"),
+    ("def swiglu(x, out, *, turn)", "def swiglu(x, out, *, turn, size)", "nothing is passed for 'size'"),
+    ("def swiglu(x, out, *, turn)", "def swiglu(x, turn)", "'turn' is passed twice"),
+    ("def silu_golden(x, out)", "def silu_golden(out, x)", "'x' lands in 'out'"),
+    ("def silu_golden(x, out)", "def silu_golden(x, out, limit)", "nothing is passed for 'limit'"),
+    ("def set_affinity(call)", "def set_affinity(gpu_id, tp_size)", "nothing is passed for 'tp_size'"),
+    ("def set_affinity(call)", "def set_affinity()", "takes 0 positional arguments and gets 1"),
+    ("def total_memory(device_id=0)", "def total_memory(device)", "it does not take 'device_id'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "says"), CALLS)
+def test_a_call_that_the_implementation_cannot_take(
+    bench: Bench, old: str, new: str, says: str
+) -> None:
+    found = only(bench.edit(IMPLS, old, new).findings(), "KA302")
+    assert says in found.message
+    assert old.split("(")[0] in (found.suggestion or "")
+
+
+TAKES = [
+    ("def swiglu(x, out, *, turn)", "def swiglu(x, out, **how)"),
+    ("def swiglu(x, out, *, turn)", "def swiglu(*args, turn)"),
+    ("def swiglu(x, out, *, turn)", "def swiglu(x, out, turn=False)"),
+    ("def swiglu(x, out, *, turn)", "def swiglu(values, result, *, turn, other=1)"),
+    ("def swiglu(x, out, *, turn)", "@wrapped\ndef swiglu(anything)"),
+    ("def set_affinity(call)", "def set_affinity(what, /, other=None)"),
+    ("def total_memory(device_id=0)", "def total_memory(**kwargs)"),
+    ("def silu_golden(x, out):\n    return x", "silu_golden = max"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), TAKES)
+def test_a_call_that_the_implementation_takes(bench: Bench, old: str, new: str) -> None:
+    assert codes(bench.edit(IMPLS, old, new).findings()) == []
+
+
+def follower(root: Path, files: dict[str, str]) -> Implementations:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return Implementations(root, LockFacts(Lock(), "0.5.19"))
+
+
+def test_reexports_stars_and_branches_are_followed(tmp_path: Path) -> None:
+    files = {
+        "our/__init__.py": "from .a import one as first\nfrom our.b import *\n",
+        "our/a.py": "def one(x): pass\n",
+        "our/b.py": "try:\n    import fast\n    def two(y): pass\nexcept ImportError:\n"
+        "    two = None\nclass Three:\n    @staticmethod\n    def four(z): pass\n    five = 1\n"
+        "if fast:\n    six = 6\n",
+    }
+    find = follower(tmp_path, files).find
+    first = find("our:first")
+    assert isinstance(first, Implementation) and first.signature is not None
+    assert first.signature.text() == "(x)"
+    for path in ("our:two", "our:Three", "our:Three.four", "our:Three.five", "our.b:six", "our:b"):
+        assert isinstance(find(path), Implementation), path
+    for path in ("our:seven", "our:Three.eight", "our.c:one", "our.a.b:one"):
+        assert isinstance(find(path), NotFound), path
+
+
+def test_a_broken_reexport_names_both_files(tmp_path: Path) -> None:
+    files = {"our/__init__.py": "from our.a import gone\n", "our/a.py": "def gown(): pass\n"}
+    found = follower(tmp_path, files).find("our:gone")
+    assert isinstance(found, NotFound)
+    assert found.message == "__init__.py:1 imports gone from our.a: our.a (a.py) defines no gone"
+    assert found.suggestion == "did you mean our.a:gown?"
+
+
+def test_what_cannot_be_told_is_not_judged(tmp_path: Path) -> None:
+    files = {
+        "our/__init__.py": "def __getattr__(name): ...\n",
+        "our/a.py": "from elsewhere import one\nfrom our.a import two\nclass C(Base): pass\n",
+    }
+    find = follower(tmp_path, files).find
+    assert find("our:anything") is None
+    assert find("our.a:one") is None
+    assert find("our.a:two") is None  # it imports itself
+    assert find("our.a:C.inherited") is None
+    assert find("nobody_has_this:one") is None
+
+
+def test_our_own_package_is_read_where_it_is_installed(tmp_path: Path) -> None:
+    found = follower(tmp_path, {})
+    own = found.find("kunlun_adapt.check:check_release")
+    assert isinstance(own, Implementation) and own.kind == "function"
+    near = found.find("kunlun_adapt.chek.context:Context")
+    assert isinstance(near, NotFound)
+    assert near.suggestion == "did you mean kunlun_adapt.check.context?"

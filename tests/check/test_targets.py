@@ -1,0 +1,274 @@
+# ruff: noqa: E501 -- the YAML lines of the tables stay whole
+"""KA101 to KA105: what is said of upstream's symbols."""
+
+from __future__ import annotations
+
+import pytest
+
+from kunlun_adapt.diagnostics import Severity
+from tests.check.bench import MAP, RECIPE, Bench
+from tests.check.examples import ACTIVATION, AFFINITY, COMMON, EXAMPLES, lock_of
+from tests.check.said import codes, only
+
+RUNNER = "sglang/srt/runner.py"
+CHOICES = "- {target: sglang.srt.utils.common.CHOICES}"
+
+
+def hook(bench: Bench, type: str, target: str, how: str = "") -> Bench:
+    """Put a third hook into the map."""
+    value = "" if type in ("set", "extend", "add") else how
+    return bench.edit(
+        MAP,
+        "hooks:\n",
+        f"""\
+hooks:
+  - id: third
+    why: a third one
+    type: {type}
+    impl: "our_impls:set_affinity"
+    at:
+      - {{target: {target}{value}}}
+""",
+    )
+
+
+def test_a_skipped_binding_is_quiet_where_its_target_is_missing(bench: Bench) -> None:
+    gone = bench.edit(MAP, CHOICES, "- {target: sglang.srt.utils.common.GONE}")
+    assert codes(gone.findings()) == ["KA101"]
+    skipped = gone.edit(MAP, "    type: extend", "    on_missing: skip\n    type: extend")
+    report = skipped.report()
+    assert codes(report.findings) == []
+    assert report.excluded == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at", "binding"),
+    [
+        ("SRTPlatform}", "SRTPlatfrm}", "sglang.srt.platforms.interface.SRTPlatfrm", "factory/platform"),
+        ("run_scheduler_process}", "run_schedule}", "sglang.srt.managers.scheduler.run_schedule", None),
+        ("runner:GraphRunner", "runer:GraphRunner", '"sglang.srt.runer:GraphRunner"', "factory/graph_runner"),
+    ],
+)  # fmt: skip
+def test_every_place_that_names_upstream_is_looked_at(
+    bench: Bench, old: str, new: str, at: str, binding: str | None
+) -> None:
+    changed = bench.edit(MAP, old, new)
+    found = only(changed.findings(), "KA102" if "runer" in new else "KA101")
+    assert str(found.position) == changed.place(MAP, at)
+    assert found.binding == binding
+
+
+def test_a_moved_class_of_a_factory_is_an_implementation_path(bench: Bench) -> None:
+    found = only(bench.edit(MAP, "runner:Graph", "runer:Graph").findings(), "KA102")
+    assert found.suggestion == "sglang.srt.runner:GraphRunner"
+
+
+def test_two_likely_places_are_no_move(bench: Bench) -> None:
+    twice = bench.add("sglang/srt/utils/other.py", "CHOICES = []\n")
+    twice = twice.add("sglang/srt/utils/third.py", "CHOICES = []\n")
+    gone = twice.edit(MAP, CHOICES, "- {target: sglang.srt.utils.fourth.CHOICES}")
+    found = only(gone.findings(), "KA101")
+    assert found.suggestion is not None and found.suggestion.count("CHOICES") == 3
+
+
+def test_the_body_in_the_lock_tells_which_place_it_is(bench: Bench) -> None:
+    lock = lock_of(bench)
+    moved = bench.edit(COMMON, 'CHOICES = ["triton"]', "pass")
+    moved = moved.add("sglang/srt/utils/alpha.py", 'CHOICES = ["other"]\n')
+    moved = moved.add("sglang/srt/utils/omega.py", 'CHOICES = ["triton"]\n')
+    found = [f for f in moved.findings(lock=lock) if f.code == "KA102"]
+    assert [f.target for f in found] == ["sglang.srt.utils.common.CHOICES"]
+    assert "sglang.srt.utils.omega.CHOICES" in found[0].message
+    assert "the same body" in found[0].message
+
+
+def test_the_edit_for_a_release_before_the_claims_ends_there(bench: Bench) -> None:
+    changed = bench.version("0.5.11").edit(MAP, CHOICES, "- {target: sglang.srt.args.CHOICES}")
+    found = only([f for f in changed.findings(beyond=True) if f.code == "KA102"], "KA102")
+    assert found.suggestion == '{sglang: "<0.5.17", target: sglang.srt.utils.common.CHOICES}'
+
+
+def test_a_dangling_reexport_names_the_import(bench: Bench) -> None:
+    found = only(EXAMPLES["KA103"].findings(bench), "KA103")
+    assert str(found.upstream) == "sglang/srt/utils/old.py:1"
+
+
+def test_a_dangling_reexport_is_mended_where_the_name_is_elsewhere(bench: Bench) -> None:
+    changed = bench.add("sglang/srt/utils/old.py", "from sglang.srt.runner import CHOICES\n")
+    changed = changed.edit(MAP, CHOICES, "- {target: sglang.srt.utils.old.CHOICES}")
+    found = only(changed.findings(), "KA103")
+    assert found.suggestion == '{sglang: ">=0.5.19", target: sglang.srt.utils.common.CHOICES}'
+
+
+def test_a_target_outside_upstream_says_who_provides_it(bench: Bench) -> None:
+    foreign = bench.edit(MAP, CHOICES, "- {target: triton.runtime.driver.active}")
+    found = only(foreign.findings(), "KA101")
+    assert "provided_by" in (found.suggestion or "")
+    stated = bench.edit(MAP, CHOICES, "- {target: triton.runtime.driver.active, package: triton}")
+    assert codes(stated.findings()) == []
+
+
+KINDS = [
+    ("around", "sglang.srt.runner.GraphRunner", "__init__"),
+    ("before", "sglang.srt.utils.common.ENABLED", "type: set"),
+    ("replace", "sglang.srt.utils.common.CHOICES", "type: set"),
+    ("around", "sglang.srt.runner.GraphRunner.size", "property object"),
+    ("around", "sglang.srt.runner.GraphRunner.make", "target: sglang.srt.runner.Base.make"),
+    ("after", "sglang.srt.runner.GraphRunner.wait", "type: around"),
+    ("replace", "sglang.kernels.ops.activation.silu_kernel", "launches it"),
+    ("replace", "sglang.srt.runner", "a function in it"),
+    ("set", "sglang.srt.utils.common.set_affinity", "type: replace"),
+    ("extend", "sglang.srt.utils.common.set_affinity", "type: after"),
+    ("extend", "sglang.srt.runner.GraphRunner", "another type"),
+    ("add", "sglang.srt.runner.GraphRunner.replay", "type: replace"),
+    ("register", "sglang.srt.utils.common.ENABLED", "type: set"),
+]
+
+
+@pytest.mark.parametrize(("type", "target", "suggests"), KINDS)
+def test_a_kind_that_the_hook_cannot_have(
+    bench: Bench, type: str, target: str, suggests: str
+) -> None:
+    findings = [f for f in hook(bench, type, target).findings() if f.code == "KA104"]
+    found = only(findings, "KA104")
+    assert (found.binding, found.target, found.severity) == ("third", target, Severity.ERROR)
+    assert suggests in (found.suggestion or "")
+
+
+FITTING = [
+    ("replace", "sglang.srt.runner.GraphRunner", ""),
+    ("around", "sglang.srt.runner.GraphRunner.wait", ", args: {seconds: seconds}"),
+    (
+        "before",
+        "sglang.srt.runner.GraphRunner.replay",
+        ", args: {b: batch}, ignores: {skip: false}",
+    ),
+    ("around", "sglang.srt.runner.Base.make", ", args: {size: size}"),
+    ("set", "sglang.srt.utils.common.ENABLED", ""),
+    ("extend", "sglang.srt.utils.common.CHOICES", ""),
+    ("add", "sglang.srt.runner.GraphRunner.warm_up", ""),
+    ("register", "sglang.srt.layers.fused.BaseFusedOp.register_oot_forward", ""),
+]
+
+
+@pytest.mark.parametrize(("type", "target", "how"), FITTING)
+def test_a_kind_that_the_hook_can_have(bench: Bench, type: str, target: str, how: str) -> None:
+    assert codes(hook(bench, type, target, how).findings()) == []
+
+
+def test_what_is_added_needs_a_class_to_be_added_to(bench: Bench) -> None:
+    found = only(hook(bench, "add", "sglang.srt.runner.Gone.warm_up").findings(), "KA101")
+    assert found.target == "sglang.srt.runner.Gone"
+
+
+def test_an_op_that_torch_knows_is_a_warning(bench: Bench) -> None:
+    changed = bench.edit(
+        RECIPE, "activation.silu_and_mul\n    style", "activation.gelu_and_mul\n    style"
+    )
+    found = only(changed.findings(), "KA104")
+    assert found.severity is Severity.WARNING and "torch.ops" in found.message
+
+
+PLACES = [
+    ("SiluAndMul\n    style: oot_forward", "Plain\n    style: oot_forward", "forward, style: function"),
+    ("SiluAndMul\n    style: oot_forward", "Gone.x\n    style: oot_forward", None),
+    ("SiluAndMul\n    style: oot_forward", "SiluAndMul\n    style: function", "oot_forward"),
+    ("SiluAndMul\n    style: oot_forward", "SiluAndMul.forward_native\n    style: oot_forward",
+     "style: function"),
+    ("activation.silu_and_mul\n    style", "activation.silu_kernel\n    style", "launches it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "suggests"), PLACES)
+def test_a_kind_that_the_operator_cannot_have(
+    bench: Bench, old: str, new: str, suggests: str | None
+) -> None:
+    findings = bench.edit(RECIPE, old, new).findings()
+    kinds = [f for f in findings if f.code == "KA104"]
+    if suggests is None:
+        assert [f.code for f in findings] == ["KA101"]
+    else:
+        assert suggests in (only(kinds, "KA104").suggestion or "")
+
+
+def test_a_member_spelled_as_the_other_kind(bench: Bench) -> None:
+    field = bench.edit(MAP, "{method: get_graph_runner_cls}", "{field: get_graph_runner_cls}")
+    found = only(field.findings(), "KA104")
+    assert str(found.position) == field.place(MAP, "get_graph_runner_cls")
+    assert found.suggestion == "spell it `method: get_graph_runner_cls`"
+    method = bench.edit(MAP, "{field: device_name}", "{method: device_name}")
+    assert only(method.findings(), "KA104").suggestion == "spell it `field: device_name`"
+
+
+def test_an_argument_that_upstream_renamed(bench: Bench) -> None:
+    changed = bench.edit(COMMON, "set_affinity(gpu_id, tp", "set_affinity(device_id, tp")
+    findings = changed.findings()
+    assert codes(findings) == ["KA105", "KA105"]
+    by_place = {str(f.position): f for f in findings}
+    mapped = by_place[changed.place(MAP, "gpu_id}, ignores")]
+    assert "'gpu_id' reads 'gpu_id', which upstream does not have" in mapped.message
+    assert mapped.suggestion == "did you mean device_id?"
+    passed = by_place[changed.place(MAP, "sglang.srt.utils.common.set_affinity")]
+    assert "upstream: set_affinity(device_id, tp_size, nnodes=1)" in passed.message
+    assert passed.suggestion == (
+        "map it in `args`, or `ignores: {tp_size: $any, nnodes: 1, device_id: $any}`"
+    )
+
+
+def test_an_ignored_parameter_that_went_away(bench: Bench) -> None:
+    changed = bench.edit(COMMON, ", nnodes=1)", ")")
+    found = only(changed.findings(), "KA105")
+    assert str(found.position) == changed.place(MAP, "nnodes: 1")
+    assert found.suggestion == "drop it: `ignores: {tp_size: $any}`"
+    assert str(found.upstream) == "sglang/srt/utils/common.py:4"
+
+
+def test_the_list_form_is_told_apart(bench: Bench) -> None:
+    changed = bench.edit(MAP, "ignores: {tp_size: $any, nnodes: 1}", "ignores: [tp_size, nnods]")
+    findings = changed.findings()
+    assert codes(findings) == ["KA105", "KA105"]
+    assert findings[0].suggestion == "`ignores: {tp_size: $any, nnodes: 1}`"
+    assert str(findings[1].position) == changed.place(MAP, "nnods]")
+    assert findings[1].suggestion == "did you mean nnodes?"
+
+
+def test_self_needs_no_mapping_and_may_be_read(bench: Bench) -> None:
+    read = bench.edit(RECIPE, "args: {x: x}", "args: {x: x, out: self.out}")
+    assert codes(read.findings()) == []
+
+
+def test_collected_arguments_have_no_single_value(bench: Bench) -> None:
+    collects = bench.edit(COMMON, "nnodes=1)", "nnodes=1, **extra)")
+    found = only(collects.findings(), "KA105")
+    assert "`ignores: {tp_size: $any, nnodes: 1, extra: $any}`" in (found.suggestion or "")
+    wrong = collects.edit(MAP, "nnodes: 1}", "nnodes: 1, extra: null}")
+    found = only(wrong.findings(), "KA105")
+    assert str(found.position) == wrong.place(MAP, "extra: null")
+    assert codes(collects.edit(MAP, "nnodes: 1}", "nnodes: 1, extra: $any}").findings()) == []
+
+
+def test_an_operator_that_gets_nothing_for_a_parameter(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, "{x: input, out: out}", "{out: out}")
+    findings = changed.findings()
+    assert codes(findings) == ["KA105", "KA105"]
+    nothing = next(f for f in findings if "gets nothing" in f.message)
+    assert str(nothing.position) == changed.place(RECIPE, "{out: out}")
+    assert nothing.suggestion == "`args: {out: out, x: input}`"
+
+
+def test_a_grid_is_no_parameter_of_a_function(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, "out: out}", "out: $grid}")
+    messages = [f.message for f in changed.findings()]
+    assert any("only a launcher's call has" in m for m in messages)
+
+
+def test_a_signature_that_is_served_is_quiet(bench: Bench) -> None:
+    changed = bench.edit(ACTIVATION, "def silu_and_mul(input, out=None)",
+                         "def silu_and_mul(input, out=None, limit=None)")  # fmt: skip
+    changed = changed.edit(
+        RECIPE,
+        "args: {x: input, out: out}",
+        "args: {x: input, out: out}\n    ignores: {limit: null}",
+    )
+    assert codes(changed.findings()) == []
+    assert AFFINITY in bench.workspace[MAP]

@@ -1,0 +1,124 @@
+# ruff: noqa: E501 -- the YAML lines of the tables stay whole
+"""KA303 to KA306: operators and their tiers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.check.bench import MAP, RECIPE, Bench
+from tests.check.said import codes, only
+
+WHEN = 'rows: "<= 8192"'
+GOLDEN = "    fallback: true"
+
+
+def test_a_gap_names_an_example_and_its_share(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, GOLDEN, f"{GOLDEN}\n    when: {{x.dtype: float32}}")
+    found = only(changed.findings(), "KA303")
+    assert "x.dtype = bfloat16, rows = 8193" in found.message
+    assert str(found.position) == changed.place(RECIPE, "kernels:")
+    line = changed.place(RECIPE, "- name: golden").split(":")[1]
+    assert found.suggestion == f"widen `when` of the golden tier, line {line}"
+
+
+def test_without_a_golden_tier_both_are_said(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, "  - name: golden\n    fallback: true\n", "")
+    findings = changed.findings()
+    assert codes(findings) == ["KA303", "KA306"]
+    assert "`- {name: golden, fallback: true}`" in (findings[0].suggestion or "")
+
+
+def test_a_golden_that_is_no_fallback(bench: Bench) -> None:
+    found = only(bench.edit(RECIPE, f"\n{GOLDEN}", "").findings(), "KA306")
+    assert found.suggestion == "add `fallback: true`"
+
+
+def test_a_tier_behind_one_that_takes_all(bench: Bench) -> None:
+    changed = bench.edit(
+        RECIPE,
+        "  - name: swiglu",
+        "  - {name: all, impl: 'our_impls:silu_golden'}\n  - name: swiglu",
+    )
+    findings = changed.findings()
+    assert codes(findings) == ["KA305", "KA305"]
+    assert "all take every call before it" in findings[0].message
+    assert str(findings[0].position) == changed.place(RECIPE, "swiglu\n    impl")
+
+
+FAULTY = [
+    # What is read, and where the finding stands: at the key.
+    (WHEN, "row: 1", "row: 1", 0, "no parameter or derived name"),
+    (WHEN, "x.dtyp: 1", "x.dtyp: 1", 0, "cannot be read"),
+    (WHEN, "x.shape: 1", "x.shape: 1", 0, "needs an index"),
+    (WHEN, "x.shape[2]: 1", "x.shape[2]: 1", 0, "has 2 dimensions"),
+    (WHEN, "out.ndim: 2", "out.ndim: 2", 0, "may be None"),
+    (WHEN, "rows.dtype: float16", "rows.dtype: float16", 0, "has no dtype"),
+    (WHEN, "server.page_size: 16", "server.page_size: 16", 0, "cannot be read in conditions yet"),
+    # What is asked, and where the finding stands: at the value.
+    (WHEN, "x: 3", "x: 3", 3, "out of reach"),
+    (WHEN, "rows: '<< 3'", "rows: '<< 3'", 6, "cannot be read"),
+    (WHEN, "rows: '9..3'", "rows: '9..3'", 6, "is empty"),
+    (WHEN, "x.ndim: two", "x.ndim: two", 8, "a whole number"),
+    (WHEN, "x.ndim: present", "x.ndim: present", 8, "a whole number"),
+    (WHEN, "op.kunlun_ops.swiglu: 1", "op.kunlun_ops.swiglu: 1", 22, "present or none"),
+    ("[float16, bfloat16]", "[float16, bf16]", "[float16, bf16]", 0, "'bf16' is not a dtype"),
+    # Declarations and formulas.
+    ('x: "Tensor[rows, 2*d]"', 'x: "Tensr[rows]"', '"Tensr[rows]"', 0, "is not a declaration"),
+    ('rows: "x.shape[0]"', 'rows: "x.shape[0"', '"x.shape[0"', 0, "is not a formula"),
+    ('rows: "x.shape[0]"', 'rows: "y.shape[0]"', '"y.shape[0]"', 0, "no parameter or derived name"),
+    ('rows: "x.shape[0]"', 'rows: "out.shape[0]"', '"out.shape[0]"', 0, "may be None"),
+    ('rows: "x.shape[0]"', 'rows: "x.shape[7]"', '"x.shape[7]"', 0, "has 2 dimensions"),
+    ('rows: "x.shape[0]"', 'rows: "both + 1"\n  both: "x.shape[0]"', '"both + 1"', 0, "both is no parameter"),
+    ('rows: "x.shape[0]"', 'rows: "x.shape[0]"\n  out: "x.shape[1]"', 'out: "x.shape[1]"', 0, "also a parameter"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "needle", "skip", "says"), FAULTY)
+def test_what_conditions_cannot_read_or_say(
+    bench: Bench, old: str, new: str, needle: str, skip: int, says: str
+) -> None:
+    changed = bench.edit(RECIPE, old, new)
+    found = only(changed.findings(), "KA304")
+    assert says in found.message
+    assert str(found.position) == changed.place(RECIPE, needle, skip)
+
+
+READABLE = [
+    "out: present\n      out.ndim: 2",
+    "x.shape[-1]: '% 64 == 0'",
+    "env.KUNLUN_FAST: '1'",
+    "op.kunlun_ops.swiglu: present",
+    "x.contiguous: true",
+    "rows: power_of_two",
+]
+
+
+@pytest.mark.parametrize("when", READABLE)
+def test_what_conditions_can_read(bench: Bench, when: str) -> None:
+    assert codes(bench.edit(RECIPE, WHEN, when).findings()) == []
+
+
+def test_each_fault_of_an_operator_is_said(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, WHEN, "row: 1\n      x.dtyp: 1")
+    changed = changed.edit(
+        RECIPE,
+        "precision:",
+        "failures:\n  - {id: nan, when: {y.dtype: float16}, symptom: s, avoid: a}\nprecision:",
+    )
+    assert codes(changed.findings()) == ["KA304", "KA304", "KA304"]
+
+
+def test_conditions_of_server_arguments(bench: Bench) -> None:
+    text = """\
+server_args:
+  - {arg: page_size, default: 128, when: {x.dtype: float16, backend: ">> 3", device: cpu}, why: a b}
+interface:
+  server_args: [{method: supports_mamba}]
+"""
+    changed = bench.edit(MAP, "interface:\n", text)
+    findings = changed.findings()
+    assert codes(findings) == ["KA304", "KA304"]
+    assert {str(f.position) for f in findings} == {
+        changed.place(MAP, "x.dtype: float16"),
+        changed.place(MAP, '">> 3"'),
+    }
