@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kunlun_adapt.diagnostics import AdaptError
-from kunlun_adapt.runtime import ledger
+from kunlun_adapt.runtime import ledger, roles
 
 logger = logging.getLogger("kunlun_adapt")
 
