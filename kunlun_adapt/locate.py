@@ -52,7 +52,7 @@ def template_folders(workspace: Path) -> list[Path]:
 
 
 def workspace_files(root: Path) -> list[tuple[str, Path]]:
-    """Return (name, path) of every document file of a workspace, the map first, in a stable order."""
+    """Return (name, path) of every document file, the map first, in a stable order."""
     files = [(MAP_FILE, root / MAP_FILE)]
     for folder in (OPERATORS, RECIPES):
         files += sorted(

@@ -56,7 +56,7 @@ def main() -> None:
     except Exception as error:
         print(
             f"error: internal: {type(error).__name__}: {error}\n"
-            "  try: report it with the command line, and KUNLUN_ADAPT_TRACEBACK=1 for the traceback",
+            "  try: report it, with the traceback that KUNLUN_ADAPT_TRACEBACK=1 prints",
             file=sys.stderr,
         )
         import os

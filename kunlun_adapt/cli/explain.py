@@ -153,13 +153,14 @@ def _operator(recipe: Document[OperatorRecipe], format: TextOrJson) -> None:
                 dims = tuple(s for s in shape if isinstance(s, int))
                 serving = table.serving(call_values(table, {name: dims}, dtype, {}))
                 cases.append({"param": name, "shape": list(dims), "dtype": dtype, "tier": serving})
+    places = [f"{b.target} ({b.sglang})" for b in model.binds] + list(model.serves)
     body = {
         "operator": model.name,
         "family": model.family,
         "at": str(recipe.at("name")),
         "why": model.why,
         "golden": model.golden,
-        "binds": [f"{b.target} ({b.sglang})" for b in model.binds] + list(model.serves),
+        "binds": places,
         "tiers": tiers,
         "cases": cases,
         "gaps": analysis.gaps,
@@ -170,15 +171,16 @@ def _operator(recipe: Document[OperatorRecipe], format: TextOrJson) -> None:
         return
     emit(f"{model.name} ({model.family}, {recipe.at('name')}): {model.why}\n")
     emit(f"golden: {model.golden}\n")
-    for place in body["binds"]:
+    for place in places:
         emit(f"bound at {place}\n")
-    for tier in tiers:
-        mark = ", fallback" if tier["fallback"] else ""
-        emit(f"\ntier {tier['name']}{mark}: {' and '.join(tier['when']) or 'always'}\n")
-        if tier["needs"]:
-            emit(f"    needs {', '.join(tier['needs'])}\n")
-        if tier["why"]:
-            emit(f"    why   {tier['why']}\n")
+    for tier, (_, conditions) in zip(model.kernels, table.tiers, strict=True):
+        mark = ", fallback" if tier.fallback else ""
+        when = " and ".join(c.expression() for c in conditions) or "always"
+        emit(f"\ntier {tier.name}{mark}: {when}\n")
+        if tier.needs:
+            emit(f"    needs {', '.join(tier.needs)}\n")
+        if tier.why:
+            emit(f"    why   {tier.why}\n")
     if cases:
         emit("\nserved, for the recipe's cases (other arguments absent):\n")
     for case in cases:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import Enum
 from typing import Annotated, Any
 
@@ -92,7 +91,7 @@ def union_of_profiles(catalog: Catalog, facts: Facts) -> list[Binding]:
         for binding in make_plan(catalog, facts, profile).bindings:
             known = found.get(binding.id)
             if known is None or (known.status != "bound" and binding.status == "bound"):
-                found[binding.id] = binding if known is None else replace(binding)
+                found[binding.id] = binding
     return list(found.values())
 
 
@@ -107,7 +106,7 @@ def _binding(binding: Binding) -> dict[str, Any]:
         "target": binding.target,
         "status": binding.status,
         "served": served,
-        "why": binding.served_why or binding.why,
+        "why": binding.status_why or binding.served_why or binding.why,
         "claims": binding.claims,
         "file": binding.position.file,
         "line": binding.position.line,

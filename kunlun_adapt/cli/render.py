@@ -54,14 +54,17 @@ def render(
     check: Annotated[
         Path | None,
         typer.Option(
-            "--check", help="Compare with this folder; exit 1 and a diff when it is stale.",
+            "--check",
+            help="Compare with this folder; exit 1 and a diff when it is stale.",
             show_default=False,
         ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", metavar="RELEASE", help="Show what changes from that release to this.",
+            "--against",
+            metavar="RELEASE",
+            help="Show what changes from that release to this.",
             show_default=False,
         ),
     ] = None,

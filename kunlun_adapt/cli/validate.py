@@ -58,9 +58,7 @@ def validate(
     ] = FailOn.ERROR,
     beyond_claims: Annotated[
         bool,
-        typer.Option(
-            "--beyond-claims", help="Check every binding as if it claimed the release."
-        ),
+        typer.Option("--beyond-claims", help="Check every binding as if it claimed the release."),
     ] = False,
     offline: Offline = False,
     quiet: Quiet = False,

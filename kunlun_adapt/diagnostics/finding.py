@@ -67,7 +67,7 @@ class Finding:
         return replace(self, severity=severity)
 
     def to_json(self) -> dict[str, object]:
-        """Return the finding in the published JSON shape (`kunlun-adapt validate --format json`)."""
+        """Return the finding in the JSON shape that `validate --format json` publishes."""
         upstream = (
             None
             if self.upstream is None

@@ -16,7 +16,11 @@ Value = Literal["class", "text", "flag", "function", "server_args", "upstream"]
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What every binding has; `target` is the upstream path in this release ("" when excluded)."""
+    """What every binding has; `target` is the upstream path in this release ("" without one).
+
+    `served` says whether the simulator's server runs it and `served_why` adds to that;
+    `status_why` says why it is planned or excluded.
+    """
 
     id: str
     kind: Kind
@@ -29,6 +33,7 @@ class Binding:
     position: Position
     served: bool | None = None
     served_why: str | None = None
+    status_why: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

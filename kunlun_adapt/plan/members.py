@@ -40,6 +40,7 @@ def plan_members(document: Document[PlatformMap], facts: Facts, profile: str) ->
             spelling = Spelling(method=key.partition(".")[2])
         symbol, target = _resolve(spelling, base, known, capabilities, flags, facts)
         claims = [s.sglang for s in platform_map.interface.get(key, ())]
+        left = _left_out(platform_map, key, facts.version)
         served = platform_map.served.get(key, Served(simulator=False, why="not stated"))
         members.append(
             Member(
@@ -48,13 +49,14 @@ def plan_members(document: Document[PlatformMap], facts: Facts, profile: str) ->
                     kind=kind,
                     family="platform",
                     target=target,
-                    status="bound" if _offered(platform_map, key, facts.version) else "excluded",
+                    status="bound" if left is None else "excluded",
                     why=f"the platform's {key}",
                     required=True,
                     claims=" | ".join(claims) or platform_map.sglang,
                     position=position,
                     served=served.simulator,
                     served_why=served.why,
+                    status_why=left,
                 ),
                 key=key,
                 value=value,
@@ -66,12 +68,12 @@ def plan_members(document: Document[PlatformMap], facts: Facts, profile: str) ->
     return members
 
 
-def _offered(platform_map: PlatformMap, key: str, release: str) -> bool:
-    """Tell whether the release has the key at all: `left_at_default` with the key's own name."""
-    return not any(
-        left.member == key and in_range(left.sglang, release)
-        for left in platform_map.left_at_default
-    )
+def _left_out(platform_map: PlatformMap, key: str, release: str) -> str | None:
+    """Return why the release does without the key, where `left_at_default` names it."""
+    for left in platform_map.left_at_default:
+        if left.member == key and in_range(left.sglang, release):
+            return left.why
+    return None
 
 
 def _id(kind: Kind, key: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kunlun_adapt.diagnostics import AdaptError
@@ -13,8 +13,15 @@ from kunlun_adapt.documents import (
     PlatformMap,
     in_range,
 )
-from kunlun_adapt.documents.platform_map import EnvironmentVariable, ServerArg
-from kunlun_adapt.plan.binding import Binding, HookBinding, KernelBinding, Member, ShimBinding
+from kunlun_adapt.documents.platform_map import EnvironmentVariable, Exclusion, ServerArg
+from kunlun_adapt.plan.binding import (
+    Binding,
+    HookBinding,
+    KernelBinding,
+    Member,
+    ShimBinding,
+    Status,
+)
 from kunlun_adapt.plan.members import plan_members, spelled
 from kunlun_adapt.upstream import Facts, Missing, Symbol
 
@@ -138,21 +145,39 @@ class _Planner:
                 return index
         return len(ranges) - 1 if self.beyond else None
 
+    def _standing(
+        self,
+        index: int | None,
+        exclusions: Iterable[Exclusion],
+        profiles: Sequence[str] = (),
+        planned: str | None = None,
+    ) -> tuple[Status, str | None]:
+        """Return a binding's status in this release and profile, and why it is not bound."""
+        for exclusion in exclusions:
+            if self._holds(exclusion.sglang):
+                return "excluded", exclusion.why
+        if profiles and self.profile not in profiles:
+            return "excluded", f"for the profile {', '.join(profiles)} only"
+        if index is None:
+            return "excluded", "it does not claim this release"
+        return ("planned", planned) if planned is not None else ("bound", None)
+
     def _shims(self) -> Iterable[ShimBinding]:
         for i, shim in enumerate(self.map.shims):
-            here = self.profile in shim.profiles
+            status, reason = self._standing(self._choose([shim.sglang]), (), shim.profiles)
             binding = Binding(
                 id=f"shim/{shim.module}",
                 kind="shim",
                 family="shim",
                 target=shim.module,
-                status="bound" if here and self._holds(shim.sglang) else "excluded",
+                status=status,
                 why=shim.why,
                 required=shim.required,
                 claims=shim.sglang,
                 position=self.document.at("shims", i, "module"),
                 served=shim.served.simulator if shim.served else None,
                 served_why=shim.served.why if shim.served else None,
+                status_why=reason,
             )
             self.bindings.append(binding)
             if binding.status == "bound":
@@ -161,33 +186,30 @@ class _Planner:
     def _hooks(self) -> Iterable[HookBinding]:
         for i, hook in enumerate(self.map.hooks):
             index = self._choose([a.sglang for a in hook.at])
-            left_out = self.profile not in hook.profiles or any(
-                self._holds(e.sglang) for e in hook.excluded
-            )
+            status, reason = self._standing(index, hook.excluded, hook.profiles, hook.planned)
             at = hook.at[index] if index is not None else None
-            status = "bound"
-            if at is None or left_out:
-                status = "excluded"
-            elif hook.planned is not None:
-                status = "planned"
             path: tuple[str | int, ...] = ("hooks", i, "at", index or 0)
             binding = Binding(
                 id=hook.id,
                 kind="hook",
                 family="hook",
                 target=at.target if at else hook.at[-1].target,
-                status=status,  # type: ignore[arg-type]  # one of the three literals above
+                status=status,
                 why=hook.why,
                 required=hook.required and hook.on_missing == "error",
                 claims=" | ".join(a.sglang for a in hook.at),
                 position=self.document.at(*path, "target"),
                 served=hook.served.simulator if hook.served else None,
                 served_why=hook.served.why if hook.served else None,
+                status_why=reason,
             )
             if status == "bound" and at is not None:
                 symbol = self.facts.resolve(at.target)
                 if isinstance(symbol, Missing) and hook.on_missing == "skip":
-                    self.bindings.append(replace(binding, status="excluded"))
+                    absent = replace(
+                        binding, status="excluded", status_why="upstream lacks it: on_missing: skip"
+                    )
+                    self.bindings.append(absent)
                     continue
                 yield HookBinding(binding, hook, at, path, symbol)
             self.bindings.append(binding)
@@ -210,7 +232,7 @@ class _Planner:
         chosen = self._choose([b.sglang for b in binds])
         bind = binds[chosen] if chosen is not None else binds[-1]
         place = indexes[chosen] if chosen is not None else indexes[-1]
-        left_out = any(self._holds(e.sglang) for b in binds for e in b.excluded)
+        status, reason = self._standing(chosen, [e for b in binds for e in b.excluded])
         served = bind.served or recipe.model.served
         path: tuple[str | int, ...] = ("binds", place)
         binding = Binding(
@@ -218,13 +240,14 @@ class _Planner:
             kind="kernel",
             family=recipe.model.family,
             target=bind.target,
-            status="excluded" if chosen is None or left_out else "bound",
+            status=status,
             why=recipe.model.why,
             required=bind.required,
             claims=" | ".join(b.sglang for b in binds),
             position=recipe.at(*path, "target"),
             served=served.simulator if served else None,
             served_why=served.why if served else None,
+            status_why=reason,
         )
         self.bindings.append(binding)
         if binding.status == "bound":

@@ -89,7 +89,7 @@ def _hook(item: HookBinding) -> HookText:
 def _decorates(item: HookBinding, symbol: Symbol) -> bool:
     """Tell whether a registration function returns a decorator for the implementation.
 
-    It does where the values fill all that it requires; else the implementation is its last argument.
+    It does where the values fill all that it requires; else the implementation comes last.
     """
     if symbol.signature is None:
         raise SourceError(f"{item.hook.id}: the signature of {item.at.target} is not known")
