@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,13 +29,26 @@ from kunlun_adapt.cli.common import (
 )
 from kunlun_adapt.cli.listing import union_of_profiles
 from kunlun_adapt.diagnostics import CODES, Code
-from kunlun_adapt.documents import Catalog, Document, OperatorRecipe
-from kunlun_adapt.plan import ConditionError, analyse, call_values, tier_table
+from kunlun_adapt.documents import Catalog, Document, OperatorRecipe, resolve_scalar
+from kunlun_adapt.plan import DTYPES, ConditionError, analyse, call_values, tier_table
 from kunlun_adapt.upstream import Facts, LockFacts, Resolver
+
+Shapes = dict[str, tuple[int, ...]]
+_TENSOR = re.compile(r"(?P<dtype>[a-z0-9_]+)\[(?P<shape>[\d,\s]*)\]\Z")
 
 
 def explain(
     name: Annotated[str, typer.Argument(help="A binding id, an operator, or a code like KA105.")],
+    call: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--call",
+            metavar="ARG=VALUE",
+            help="With an operator: an argument, as x=bfloat16[7,512] or topk=8; says which tier "
+            "serves the call. Arguments not given are absent.",
+            show_default=False,
+        ),
+    ] = None,
     sglang: OneRelease = None,
     workspace: Workspace = None,
     format: Annotated[TextOrJson, typer.Option("--format", help="Output.")] = TextOrJson.TEXT,
@@ -48,6 +63,8 @@ def explain(
 
       kunlun-adapt explain rms_norm
 
+      kunlun-adapt explain silu_and_mul --call "x=bfloat16[8193,512]"
+
       kunlun-adapt explain KA105
     """
     with cannot():
@@ -58,7 +75,7 @@ def explain(
         root, catalog = open_workspace(workspace)
         recipe = catalog.operator(name)
         if recipe is not None:
-            _operator(recipe, format)
+            _operator(recipe, call or [], format)
             return
         lock = open_lock(root)
         spec = sglang or default_release(catalog, lock)
@@ -127,7 +144,26 @@ def _binding(catalog: Catalog, facts: Facts, name: str, format: TextOrJson) -> N
             emit(f"{key.replace('_', ' '):<11} {value}\n")
 
 
-def _operator(recipe: Document[OperatorRecipe], format: TextOrJson) -> None:
+def _parse_call(call: list[str], params: Mapping[str, Any]) -> tuple[Shapes, dict[str, Any]]:
+    """Read ARG=VALUE texts into tensor shapes and the other subjects' values."""
+    shapes: Shapes = {}
+    given: dict[str, Any] = {}
+    for text in call:
+        name, equals, value = text.partition("=")
+        if not equals or name not in params:
+            fail(f"--call {text!r}: write one of {', '.join(params)} as ARG=VALUE")
+        tensor = _TENSOR.match(value)
+        if tensor and tensor["dtype"] in DTYPES:
+            shapes[name] = tuple(int(n) for n in re.findall(r"\d+", tensor["shape"]))
+            given[f"{name}.dtype"] = tensor["dtype"]
+        elif params[name].kind == "Tensor" and value != "none":
+            fail(f"--call {text!r}: {name} is a tensor", f"{name}=bfloat16[7,512]")
+        else:
+            given[name] = None if value == "none" else resolve_scalar(value)
+    return shapes, given
+
+
+def _operator(recipe: Document[OperatorRecipe], call: list[str], format: TextOrJson) -> None:
     model = recipe.model
     try:
         table = tier_table(model)
@@ -153,6 +189,10 @@ def _operator(recipe: Document[OperatorRecipe], format: TextOrJson) -> None:
                 dims = tuple(s for s in shape if isinstance(s, int))
                 serving = table.serving(call_values(table, {name: dims}, dtype, {}))
                 cases.append({"param": name, "shape": list(dims), "dtype": dtype, "tier": serving})
+    asked = None
+    if call:
+        shapes, given = _parse_call(call, table.params)
+        asked = table.serving(call_values(table, shapes, "", given)) or "none: an error"
     places = [f"{b.target} ({b.sglang})" for b in model.binds] + list(model.serves)
     body = {
         "operator": model.name,
@@ -165,9 +205,13 @@ def _operator(recipe: Document[OperatorRecipe], format: TextOrJson) -> None:
         "cases": cases,
         "gaps": analysis.gaps,
         "unreachable": list(analysis.unreachable),
+        "call": {"arguments": call, "tier": asked} if call else None,
     }
     if format is TextOrJson.JSON:
         emit(as_json(body))
+        return
+    if asked is not None:
+        emit(f"{model.name}({', '.join(call)}): served by {asked}\n")
         return
     emit(f"{model.name} ({model.family}, {recipe.at('name')}): {model.why}\n")
     emit(f"golden: {model.golden}\n")

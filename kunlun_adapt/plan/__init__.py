@@ -2,6 +2,7 @@
 
 from kunlun_adapt.plan.binding import Binding, HookBinding, KernelBinding, Member, ShimBinding
 from kunlun_adapt.plan.conditions import (
+    DTYPES,
     Condition,
     ConditionError,
     Subject,
@@ -17,6 +18,7 @@ from kunlun_adapt.plan.tiers import TierAnalysis, TierTable, analyse, call_value
 
 __all__ = [
     "CAPABILITIES",
+    "DTYPES",
     "PLATFORM",
     "PLATFORM_KIND",
     "SERVER_ARGS",

@@ -110,7 +110,8 @@ def _floats(points: Iterable[Any]) -> Iterable[float]:
     if not numbers:
         return [1.0]
     between = [(a + b) / 2 for a, b in itertools.pairwise(numbers)]
-    return [*numbers, *between, numbers[0] - 1 - abs(numbers[0]), numbers[-1] * 2 + 1]
+    least, greatest = numbers[0], numbers[-1]
+    return [*numbers, *between, least - 1 - abs(least), greatest + 1 + abs(greatest)]
 
 
 def _range(

@@ -129,7 +129,7 @@ def _misfit(subject: Subject, test: Test) -> str | None:
         if not isinstance(test, OneOf):
             return "a dtype is compared by name, such as float16 or [float16, bfloat16]"
         return f"{wrong[0]!r} is not a dtype (one of {', '.join(DTYPES)})" if wrong else None
-    if subject.prop == "contiguous" and values not in ((True,), (False,)):
+    if subject.prop == "contiguous" and not (len(values) == 1 and isinstance(values[0], bool)):
         return "contiguous is true or false"
     if subject.prop == "device":
         named = bool(values) and all(isinstance(v, str) for v in values)
