@@ -134,6 +134,10 @@ def _deepseek_v3() -> Any:
         qk_rope_head_dim=64,
         v_head_dim=64,
         num_nextn_predict_layers=0,
+        # In the published config.json and read by SGLang, though transformers has no use for them.
+        moe_layer_freq=1,
+        topk_method="noaux_tc",
+        scoring_func="sigmoid",
         **_common(),
     )
 
