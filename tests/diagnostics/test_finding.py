@@ -45,7 +45,8 @@ def test_findings_sort_by_place_then_code_then_message() -> None:
         finding(2, "KA001", "a"), finding(2, "KA001", "b"), finding(2, "KA002", "a"),
         finding(10, "KA001", "a"),
     ]  # fmt: skip
-    assert sorted(wanted[::-1], key=lambda f: f.sort_key) == wanted
+    turned = wanted[::-1]
+    assert sorted(turned, key=lambda f: f.sort_key) == wanted
 
 
 def test_a_finding_changes_its_severity_in_a_copy() -> None:

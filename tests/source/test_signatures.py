@@ -12,6 +12,7 @@ from kunlun_adapt.source.signatures import (
     default_text,
     guards,
     parameter_list,
+    parameter_parts,
     uses_unset,
 )
 from kunlun_adapt.upstream import Parameter, Signature
@@ -84,15 +85,12 @@ def test_a_parameter_list_is_the_signature(signature: Signature) -> None:
 
 
 @given(signatures())
-def test_the_first_parameter_can_be_left_out(signature: Signature) -> None:
-    first = Parameter(
-        "self",
-        "positional_only"
-        if signature.parameters[:1] and signature.parameters[0].kind == "positional_only"
-        else "positional",
-    )
-    method = Signature((first, *signature.parameters))
-    assert parameter_list(method, skip_first=True) == parameter_list(signature)
+def test_the_parts_are_the_list(signature: Signature) -> None:
+    parts = parameter_parts(signature)
+    assert ", ".join(parts) == parameter_list(signature)
+    assert [p.strip("*").partition("=")[0] for p in parts if p not in ("*", "/")] == [
+        p.name for p in signature.parameters
+    ]
 
 
 def test_a_default_whose_text_is_not_known_is_unset() -> None:
@@ -122,6 +120,7 @@ def test_guards_compare_flags_by_identity_and_the_rest_by_value() -> None:
 def test_a_list_of_ignored_names_guards_nothing() -> None:
     assert guards(["flag", "mode"], SIGNATURE) == []
     assert guards({}, SIGNATURE) == []
+    assert guards({"flag": "$any"}, SIGNATURE) == []
 
 
 @given(st.none() | st.booleans() | st.integers() | st.text(max_size=10), st.sampled_from("xfm"))
