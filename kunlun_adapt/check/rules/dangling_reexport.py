@@ -16,7 +16,7 @@ def rule(context: Context) -> Iterable[Finding]:
             use, missing = found.use, found.missing
             yield finding(
                 "KA103",
-                f"{use.path} is re-exported, but does not exist, in sglang {context.release}: "
+                f"{use.path} is re-exported in sglang {context.release}, but does not exist: "
                 f"{missing.detail}",
                 use.position,
                 binding=use.binding,

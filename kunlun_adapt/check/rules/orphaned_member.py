@@ -56,7 +56,17 @@ def _split(context: Context, member: Member, near: str | None) -> str:
             f"if the release does without it: left_at_default: "
             f'[{{member: {member.key}, sglang: ">={context.release}", why: "…"}}]'
         )
-    kind = "method"
+    kind, argument = "method", _argument(context, member, near)
     if member.name.startswith(f"{CAPABILITIES}."):
         kind, near = "field", f"{CAPABILITIES}.{near}"
-    return f'interface.{key}: add {{sglang: ">={context.release}", {kind}: {near}}}'
+    return f'interface.{key}: add {{sglang: ">={context.release}", {kind}: {near}{argument}}}'
+
+
+def _argument(context: Context, member: Member, near: str) -> str:
+    """One method for several keys is told which by its only argument."""
+    symbol = context.platform_members.get(near)
+    if symbol is None or symbol.signature is None or "." not in member.key:
+        return ""
+    asked = symbol.signature.without_first().required()
+    leaf = member.key.rpartition(".")[2]
+    return f", argument: {{{asked[0]}: {leaf}}}" if len(asked) == 1 else ""

@@ -1,0 +1,144 @@
+"""The workspace of the repository against real wheels, as it is and with one thing wrong."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from kunlun_adapt.check import check_release
+from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.documents import load_catalog
+from kunlun_adapt.upstream import Resolver, open_release
+from tests.check.said import codes, only
+
+pytestmark = pytest.mark.upstream
+
+ROOT = Path(__file__).resolve().parents[2]
+RELEASES = ("0.5.17", "0.5.19", "0.5.23")
+HOOKS = "\nhooks:\n"
+
+
+@cache
+def facts(version: str) -> Resolver:
+    return Resolver(open_release(version))
+
+
+Check = Callable[..., tuple[Finding, ...]]
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Check:
+    """Check the workspace against a release, after replacing texts in its map."""
+
+    def run(version: str, *edits: tuple[str, str], beyond: bool = False) -> tuple[Finding, ...]:
+        shutil.copy(ROOT / "platform_map.yaml", tmp_path)
+        recipes = "operator_recipes"
+        shutil.copytree(ROOT / recipes, tmp_path / recipes, dirs_exist_ok=True)
+        path = tmp_path / "platform_map.yaml"
+        text = path.read_text(encoding="utf-8")
+        for old, new in edits:
+            assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times"
+            text = text.replace(old, new)
+        path.write_text(text, encoding="utf-8")
+        return check_release(load_catalog(tmp_path), facts(version), beyond_claims=beyond).findings
+
+    return run
+
+
+def hook(type: str, target: str, how: str = "") -> tuple[str, str]:
+    """An edit that adds a hook on a target."""
+    text = f"""
+hooks:
+  - id: tried
+    why: this test tries it
+    type: {type}
+    impl: "kunlun_adapt.hooks.attention:support_triton"
+    at:
+      - {{target: {target}{how}}}
+"""
+    return HOOKS, text
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_the_workspace_has_no_findings(check: Check, version: str) -> None:
+    assert [(str(f.position), f.message) for f in check(version)] == []
+
+
+def test_a_release_from_before_the_interface(check: Check) -> None:
+    findings = check("0.5.9")
+    assert sorted(codes(findings)) == ["KA009", "KA205"]
+    assert {f.position.line for f in findings} == {
+        (ROOT / "platform_map.yaml").read_text(encoding="utf-8").split("\nsglang:")[0].count("\n")
+        + 2
+    }
+
+
+def test_a_target_that_moved(check: Check) -> None:
+    old = "sglang.srt.mem_cache.common.get_last_loc"
+    found = only(check("0.5.23", ("sglang.srt.mem_cache.allocation.get_last_loc", old)), "KA102")
+    assert found.suggestion == (
+        '{sglang: ">=0.5.23", target: sglang.srt.mem_cache.allocation.get_last_loc}'
+    )
+
+
+def test_a_reexport_that_dangles(check: Check) -> None:
+    target = "sglang.srt.layers.attention.nsa_backend.NativeSparseAttnBackend"
+    found = only(check("0.5.17", hook("replace", target)), "KA103")
+    assert found.upstream is not None
+    assert found.upstream.file == "sglang/srt/layers/attention/nsa_backend.py"
+
+
+def test_a_parameter_that_upstream_inserted(check: Check) -> None:
+    target = "sglang.srt.speculative.eagle_worker_v2.EAGLEWorkerV2.verify"
+    edit = hook("around", target, ", args: {backend: batch}")
+    before = [f.message for f in check("0.5.19", edit)]
+    after = only(check("0.5.23", edit), "KA105")
+    assert "'pp_proxy_tensors'" not in "".join(before)
+    assert "'pp_proxy_tensors'" in after.message
+    assert "pp_proxy_tensors: null" in (after.suggestion or "")
+
+
+def test_a_triton_kernel_is_no_function(check: Check) -> None:
+    target = "sglang.kernels.ops.memory.common.write_req_to_token_pool_triton"
+    found = [f for f in check("0.5.19", hook("replace", target)) if f.code == "KA104"]
+    assert "kernel[grid]" in only(found, "KA104").message
+
+
+def test_a_method_of_the_platform_that_is_not_given(check: Check) -> None:
+    lines = (
+        "  get_device_total_memory:\n"
+        '    card: "kunlun_adapt.hooks.host:device_total_memory"\n'
+        '    simulator: "kunlun_adapt.hooks.host:simulated_total_memory"\n'
+    )
+    served = "  methods.get_device_total_memory: {simulator: true}\n"
+    found = only(check("0.5.19", (lines, ""), (served, "")), "KA204")
+    assert found.message.startswith("get_device_total_memory raises NotImplementedError")
+    assert str(found.upstream).startswith("sglang/srt/platforms/device_mixin.py:")
+
+
+def test_a_pool_method_that_went_away(check: Check) -> None:
+    method = '    - {sglang: "<0.5.22", method: get_mha_kv_pool_cls}\n'
+    later = '    - {sglang: ">=0.5.22", method: get_kv_pool_cls, argument: {kind: mha}}\n'
+    edit = (method + later, "    - {method: get_mha_kv_pool_cls}\n")
+    assert codes(check("0.5.19", edit)) == []
+    assert only(check("0.5.23", edit), "KA201").suggestion == (
+        'interface.kv_pool.mha: add {sglang: ">=0.5.23", method: get_kv_pool_cls, '
+        "argument: {kind: mha}}"
+    )
+
+
+def test_a_capability_that_nobody_spoke_of(check: Check) -> None:
+    spelled = (
+        '  capabilities.pynccl:\n    - {sglang: ">=0.5.23", field: capabilities.supports_pynccl}\n'
+    )
+    edits = [
+        ("  pynccl: false\n", ""),
+        (spelled, ""),
+        ("  capabilities.pynccl: {simulator: true}\n", ""),
+    ]
+    found = only(check("0.5.23", *edits), "KA203")
+    assert "capabilities.supports_pynccl" in found.message
