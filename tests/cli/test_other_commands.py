@@ -1,0 +1,138 @@
+"""render, list, explain, lock: what they print, and their exit codes. From the lock alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kunlun_adapt import __version__
+from tests.cli.conftest import ROOT, Edit, Run
+
+
+def test_help_and_version(run: Run) -> None:
+    assert run("--version").stdout == f"kunlun-adapt {__version__}\n"
+    for command in ("validate", "render", "list", "explain", "lock", "serve"):
+        result = run(command, "--help")
+        assert result.exit_code == 0 and "Examples:" in result.stdout, command
+
+
+def test_usage_errors_exit_with_two(run: Run) -> None:
+    assert run("validate", "--format", "xml").exit_code == 2
+    assert run("nonsense").exit_code == 2
+
+
+def test_a_folder_that_is_no_workspace(run: Run, tmp_path: Path) -> None:
+    result = run("list", "bindings", "--workspace", tmp_path)
+    assert result.exit_code == 2 and "platform_map.yaml is missing" in result.stderr
+
+
+def test_list_bindings(run: Run) -> None:
+    result = run("list", "bindings", "--sglang", "0.5.19", "--format", "json")
+    body = json.loads(result.stdout)
+    assert (body["schema"], body["release"]) == (1, "0.5.19")
+    rows = {b["id"]: b for b in body["bindings"]}
+    assert sum(b["status"] == "bound" for b in rows.values()) >= 25
+    assert rows["rms_norm/RMSNorm"]["served"] == "simulator"
+    assert rows["worker-affinity"]["served"] == "resolved only" and rows["worker-affinity"]["why"]
+    assert {b["served"] for b in rows.values() if b["status"] != "bound"} == {"no"}
+    assert all(
+        set(b) >= {"kind", "family", "target", "claims", "file", "line"} for b in rows.values()
+    )
+
+
+def test_list_the_rest(run: Run) -> None:
+    operators = json.loads(run("list", "operators", "--format", "json").stdout)["operators"]
+    assert "silu_and_mul" in [o["name"] for o in operators]
+    assert "KA105" in run("list", "codes").stdout
+    assert "0.5.19" in run("list", "releases").stdout
+
+
+def test_explain(run: Run) -> None:
+    assert "tier xpu_swiglu" in run("explain", "silu_and_mul").stdout
+    assert "signature   (gpu_id)" in run("explain", "worker-affinity", "--sglang", "0.5.23").stdout
+    assert "KA105" in run("explain", "ka105").stdout
+    served = run("explain", "silu_and_mul", "--call", "x=bfloat16[7,512]")
+    assert served.stdout == "silu_and_mul(x=bfloat16[7,512]): served by xpu_swiglu\n"
+    served = run("explain", "silu_and_mul", "--call", "x=float64[7,512]")
+    assert served.stdout.endswith("served by golden\n")
+
+
+@pytest.mark.parametrize("call", ["y=1", "x", "x=7"])
+def test_explain_refuses_what_is_no_call(run: Run, call: str) -> None:
+    assert run("explain", "silu_and_mul", "--call", call).exit_code == 2
+
+
+def test_explain_suggests(run: Run) -> None:
+    result = run("explain", "worker-afinity", "--sglang", "0.5.19")
+    assert result.exit_code == 2 and "worker-affinity" in result.stderr
+
+
+@pytest.mark.upstream
+def test_render_check_shows_just_what_changed(run: Run, edit: Edit) -> None:
+    root = edit(
+        {"why: --attention-backend refuses names": "why: --attention-backend rejects names"}
+    )
+    edit({"400..768": "400..700"}, file="operator_recipes/moe.yaml")
+    folder = ROOT / "rendered" / "0.5.19" / "simulator"
+    arguments = ("--sglang", "0.5.19", "--profile", "simulator", "--check", folder)
+    assert run("render", *arguments).exit_code == 0
+    result = run("render", "--workspace", root, *arguments)
+    changed = [
+        line
+        for line in result.stdout.splitlines()
+        if line[:1] in "+-" and line[:3] not in ("+++", "---")
+    ]
+    assert result.exit_code == 1 and "stale" in result.stderr
+    assert changed == [
+        "-    # --attention-backend refuses names that are not in upstream's list",
+        "+    # --attention-backend rejects names that are not in upstream's list",
+        *["-        and 400 <= pairs <= 768", "+        and 400 <= pairs <= 700"] * 2,
+    ]
+
+
+@pytest.mark.upstream
+def test_render_writes_what_it_prints(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / "operators").mkdir(parents=True)
+    (out / "operators" / "gone.py").write_text("# no longer generated\n")
+    assert run("render", "--sglang", "0.5.19", "--out", out).exit_code == 0
+    assert not (out / "operators" / "gone.py").exists()
+    printed = run("render", "silu_and_mul", "--sglang", "0.5.19").stdout
+    assert printed == (out / "operators" / "silu_and_mul.py").read_text(encoding="utf-8")
+    body = json.loads(run("render", "hooks", "--sglang", "0.5.19", "--format", "json").stdout)
+    assert list(body["modules"]) == ["hooks"]
+
+
+@pytest.mark.upstream
+def test_render_against_shows_a_release_s_changes(run: Run) -> None:
+    result = run("render", "platform", "--sglang", "0.5.23", "--against", "0.5.19")
+    assert "-    def get_mha_kv_pool_cls(self):" in result.stdout
+    assert "+    def get_kv_pool_cls(self, *, kind):" in result.stdout
+
+
+@pytest.mark.upstream
+def test_render_refuses_a_module_that_is_not_there(run: Run) -> None:
+    result = run("render", "nonsense", "--sglang", "0.5.19")
+    assert result.exit_code == 2 and "platform" in result.stderr
+
+
+@pytest.mark.upstream
+def test_lock_check(run: Run, edit: Edit) -> None:
+    assert run("lock", "--check", "--sglang", "0.5.19").exit_code == 0
+    root = edit({"common.support_triton,": "common.is_cuda,", "{backend: backend}": "{}"})
+    before = (root / "adapt.lock").read_bytes()
+    result = run("lock", "--check", "--workspace", root, "--sglang", "0.5.19")
+    assert result.exit_code == 1 and "stale" in result.stderr
+    assert (root / "adapt.lock").read_bytes() == before
+    root = edit({"common.is_cuda,": "common.gone,"})
+    result = run("lock", "--workspace", root, "--sglang", "0.5.19")
+    assert result.exit_code == 2 and "sglang.srt.utils.common.gone" in result.stderr
+    assert (root / "adapt.lock").read_bytes() == before
+
+
+def test_a_broken_lock_is_no_traceback(run: Run, edit: Edit) -> None:
+    root = edit({'{"lock": 1}': "{"}, file="adapt.lock")
+    result = run("list", "releases", "--workspace", root)
+    assert result.exit_code == 2 and "adapt.lock:1" in result.stderr

@@ -1,0 +1,131 @@
+"""Which bindings hold for a release and profile, and why the others do not."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kunlun_adapt.diagnostics import AdaptError
+from kunlun_adapt.documents import Catalog, load_catalog
+from kunlun_adapt.locate import LOCK_FILE
+from kunlun_adapt.plan import Plan, make_plan
+from kunlun_adapt.upstream import LockFacts, Missing, Symbol, read_lock
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def plan(release: str, profile: str = "simulator", root: Path = ROOT, **how: bool) -> Plan:
+    lock = read_lock(ROOT / LOCK_FILE)
+    return make_plan(load_catalog(root), LockFacts(lock, release), profile, **how)
+
+
+def workspace(tmp_path: Path, old: str, new: str) -> Path:
+    shutil.copytree(ROOT / "operator_recipes", tmp_path / "operator_recipes")
+    text = (ROOT / "platform_map.yaml").read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (tmp_path / "platform_map.yaml").write_text(text.replace(old, new), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("release", ["0.5.17", "0.5.19", "0.5.23"])
+@pytest.mark.parametrize("profile", ["card", "simulator"])
+def test_every_bound_binding_resolves(release: str, profile: str) -> None:
+    made = plan(release, profile)
+    assert made.unresolved() == []
+    bound = [b for b in made.bindings if b.status == "bound"]
+    assert len(bound) >= 25
+    assert len({b.id for b in made.bindings}) == len(made.bindings)
+
+
+def test_the_right_spelling_is_chosen_by_release() -> None:
+    names = {r: {m.key: m.name for m in plan(r).members} for r in ("0.5.19", "0.5.23")}
+    assert names["0.5.19"]["kv_pool.mha"] == "get_mha_kv_pool_cls"
+    assert names["0.5.23"]["kv_pool.mha"] == "get_kv_pool_cls"
+    assert names["0.5.23"]["capabilities.graph_capture"] == "capabilities.graph_capture"
+
+
+def test_a_range_moves_with_the_release() -> None:
+    at = {
+        r: next(h for h in plan(r).hooks if h.hook.id == "worker-affinity").at
+        for r in ("0.5.19", "0.5.23")
+    }
+    assert at["0.5.19"].ignores and not at["0.5.23"].ignores
+
+
+def test_what_is_left_out_says_why() -> None:
+    made = plan("0.5.23")
+    left = {b.id: b.status_why for b in made.bindings if b.status == "excluded"}
+    assert left["support-triton"] == "it asks the platform's capabilities there"
+    assert left["shim/sgl_kernel"] == "for the profile card only"
+    assert all(left.values())
+
+
+def test_profiles_choose_their_values() -> None:
+    flags = {
+        p: next(m.content for m in plan("0.5.23", p).members if m.key.endswith("graph_capture"))
+        for p in ("card", "simulator")
+    }
+    assert flags == {"card": True, "simulator": False}
+
+
+def test_an_unknown_profile_or_a_missing_map_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AdaptError, match="no profile"):
+        plan("0.5.19", "toaster")
+    with pytest.raises(AdaptError, match="no usable"):
+        make_plan(Catalog(tmp_path, None, (), (), ()), LockFacts(read_lock(ROOT / LOCK_FILE), "1"))
+
+
+def test_a_target_that_is_not_there_is_kept_as_missing(tmp_path: Path) -> None:
+    root = workspace(
+        tmp_path,
+        "target: sglang.srt.utils.common.support_triton,",
+        "target: sglang.srt.utils.common.support_tritonn,",
+    )
+    lost = plan("0.5.19", root=root).unresolved()
+    assert [(b.id, type(m)) for b, m in lost] == [("support-triton", Missing)]
+
+
+def test_on_missing_skip_leaves_it_out(tmp_path: Path) -> None:
+    root = workspace(
+        tmp_path,
+        '      - {sglang: ">=0", target: sglang.srt.utils.common.support_triton, args: '
+        "{backend: backend}}",
+        '      - {sglang: ">=0", target: sglang.srt.utils.common.gone}\n    on_missing: skip',
+    )
+    made = plan("0.5.19", root=root)
+    assert made.unresolved() == []
+    binding = made.binding("support-triton")
+    assert binding is not None and binding.status == "excluded" and not binding.required
+
+
+def test_planned_is_not_bound(tmp_path: Path) -> None:
+    root = workspace(
+        tmp_path,
+        "    remove_when: get_last_loc asks for the Triton capability",
+        "    planned: the kernel is being written",
+    )
+    made = plan("0.5.19", root=root)
+    binding = made.binding("last-loc")
+    assert binding is not None
+    assert (binding.status, binding.status_why) == ("planned", "the kernel is being written")
+    assert all(h.hook.id != "last-loc" for h in made.hooks)
+
+
+def test_beyond_claims_binds_the_last_range() -> None:
+    made = plan("0.5.17", beyond_claims=True)
+    binding = made.binding("gate_sigmoid_mul/fused_gate_sigmoid_mul")
+    assert binding is not None and binding.status == "excluded"
+    lock = read_lock(ROOT / LOCK_FILE)
+    far = make_plan(load_catalog(ROOT), LockFacts(lock, "0.4.0"), "simulator", beyond_claims=True)
+    near = make_plan(load_catalog(ROOT), LockFacts(lock, "0.4.0"), "simulator")
+    assert sum(b.status == "bound" for b in far.bindings) > sum(
+        b.status == "bound" for b in near.bindings
+    )
+
+
+def test_a_registered_forward_is_read_by_the_class_s_own_forward() -> None:
+    norm = next(k for k in plan("0.5.19").kernels if k.bind.target.endswith("RMSNorm"))
+    assert isinstance(norm.call, Symbol) and norm.call.signature is not None
+    assert norm.call.signature.names[:3] == ("self", "x", "residual")
