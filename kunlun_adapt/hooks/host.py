@@ -35,7 +35,7 @@ def simulated_available_memory(device_id: int = 0) -> tuple[int, int]:
     return host_memory()
 
 
-def simulated_device(device_id: int = 0) -> str:
+def simulated_device(device_id: int | None = 0) -> str:
     """Return the torch device string of every simulated device."""
     return "cpu"
 
@@ -68,9 +68,12 @@ def available_memory(device_id: int = 0) -> tuple[int, int]:
     return int(free), int(total)
 
 
-def device(device_id: int = 0) -> str:
-    """Return the torch device string of a card under the CUDA masquerade."""
-    return f"cuda:{device_id}"
+def device(device_id: int | None = 0) -> str:
+    """Return the torch device string of a card under the CUDA masquerade.
+
+    Upstream passes None for "whichever card this process has".
+    """
+    return "cuda" if device_id is None else f"cuda:{device_id}"
 
 
 def device_name(device_id: int = 0) -> str:

@@ -80,3 +80,7 @@ def test_rope_is_built_without_a_device():
     changes = {}
     call = SimpleNamespace(args={"device": "cpu"}, original=lambda **c: changes.update(c) or "rope")
     assert rope.rope_wrapper_device(call) == "rope" and changes == {"device": None}
+
+
+def test_a_card_is_named_with_and_without_a_number():
+    assert host.device(3) == "cuda:3" and host.device(None) == "cuda"
