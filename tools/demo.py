@@ -60,8 +60,11 @@ def validate() -> None:
 def show_generated_code() -> None:
     """Print what the plugin will execute for one operator."""
     title(f"2. render: the Python that serves {OPERATOR}; the plugin executes this same text")
-    source = _adapt("render", "--sglang", RELEASE, OPERATOR, echo="| head")
-    say("\n".join(source.splitlines()[:SHOWN_LINES]))
+    source = _adapt("render", OPERATOR, "--sglang", RELEASE, "--profile", "simulator")
+    lines = source.splitlines()
+    say("\n".join(lines[:SHOWN_LINES]))
+    if len(lines) > SHOWN_LINES:
+        say(f"… and {len(lines) - SHOWN_LINES} lines more")
 
 
 def serve_and_compare(folder: Path) -> None:
@@ -79,7 +82,10 @@ def serve_and_compare(folder: Path) -> None:
             shown = seconds
             say(f"  starting SGLang … {seconds:.0f} s")
 
-    say("$ kunlun-adapt serve --simulator -- --model-path … --page-size 16 --dtype float32")
+    say(
+        "$ kunlun-adapt serve --simulator -- --model-path … --dtype float32 --page-size 16 "
+        "--attention-backend kunlun"
+    )
     begun = time.monotonic()
     with running(
         lambda port, runs: serve_command(model, port, runs), folder, waiting=waiting
@@ -134,7 +140,11 @@ def show_kernels(ledger: Ledger) -> None:
         raise StepFailed("a binding is not in effect")
     for operator, tiers in sorted(ledger.operators.items()):
         served = ", ".join(f"{tier} × {count}" for tier, count in tiers.items() if count)
-        say(f"  {operator:28}{served}")
+        if served:
+            say(f"  {operator:28}{served}")
+    if ledger.fallbacks:
+        raise StepFailed("a fallback served:\n" + "\n".join(ledger.fallbacks))
+    say("fallbacks: none")
 
 
 def say(text: str) -> None:
@@ -152,9 +162,9 @@ def wrapped(label: str, text: str) -> str:
     return textwrap.fill(label + text, 96, subsequent_indent=" " * len(label))
 
 
-def _adapt(*arguments: str, echo: str = "") -> str:
+def _adapt(*arguments: str) -> str:
     """Run the command as a user would; its output, or StepFailed with it."""
-    say(f"$ kunlun-adapt {' '.join(arguments)} {echo}".rstrip())
+    say(f"$ kunlun-adapt {' '.join(arguments)}")
     script = Path(sys.executable).with_name("kunlun-adapt")
     done = subprocess.run(
         [str(script), *arguments],

@@ -81,7 +81,7 @@ def test_a_kernel_module_imported_before_us(
         {"PYTHONPATH": str(EARLY_IMPORT)},
     )
     assert code == 1, output
-    _explains(output, *REFUSED, "sglang.kernels.ops.activation.activation", "silu_and_mul")
+    _explains(output, *REFUSED, "silu_and_mul", "sglang.early_user.silu_and_mul")
 
 
 def test_without_card_and_simulator_sglang_starts_as_if_we_were_not_installed(
