@@ -145,7 +145,15 @@ def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str
             ),
         ),
         ("platform", render("platform", platform=platform_text(plan))),
-        ("hooks", render("hooks", hooks=hooks, unset=any(h.unset for h in hooks))),
+        (
+            "hooks",
+            render(
+                "hooks",
+                hooks=hooks,
+                unset=any(h.unset for h in hooks),
+                guarded=any(h.guards for h in hooks),
+            ),
+        ),
     ]
     for recipe in sorted(plan.operators, key=lambda r: r.model.name):
         text = operator_text(plan, recipe)

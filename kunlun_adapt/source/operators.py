@@ -77,6 +77,19 @@ class OperatorText:
         return tuple(t.name for t in self.tiers)
 
     @property
+    def runtime_names(self) -> tuple[str, ...]:
+        """What the module takes from the runtime."""
+        wanted = {
+            "fell_back": any(t.fallback for t in self.tiers),
+            "refuse": self.may_refuse,
+            "require": any(not optional for _, _, optional in self.needs),
+            "setting": bool(self.settings),
+            "tally": True,
+            "unserved": any(f.guards for f in self.functions),
+        }
+        return tuple(name for name, used in wanted.items() if used)
+
+    @property
     def may_refuse(self) -> bool:
         """Whether a call may get past the last tier."""
         return bool(self.tiers[-1].conditions)

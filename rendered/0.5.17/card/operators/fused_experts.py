@@ -11,7 +11,7 @@ from kunlun_adapt.kernels.moe import experts_presorted as kernel_xpu_presorted_f
 from kunlun_adapt.kernels.moe import experts_presorted as kernel_xpu_presorted_small
 from kunlun_adapt.kernels.moe import experts_small as kernel_xpu_small
 from kunlun_adapt.kernels.moe import standard_combine_input as returns_bind_UnquantizedFusedMoEMethod
-from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, setting, tally, unserved
+from kunlun_adapt.runtime.dispatch import fell_back, require, tally
 
 require('fused_experts', 'xpu_small', (
     'torch.ops.xspeedgate_ops.moe_pre_small',

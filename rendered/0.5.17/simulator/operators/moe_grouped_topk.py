@@ -6,7 +6,7 @@ from torch.compiler import is_compiling
 
 from kunlun_adapt.golden.moe import grouped_topk_routing as kernel_golden
 from kunlun_adapt.kernels.moe import sigmoid_group_topk_norm as kernel_xpu_sigmoid_group_topk_norm
-from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, setting, tally, unserved
+from kunlun_adapt.runtime.dispatch import fell_back, require, tally, unserved
 
 require('moe_grouped_topk', 'xpu_sigmoid_group_topk_norm', (
     'kunlun_ops.moe_sigmoid_group_topk_norm',

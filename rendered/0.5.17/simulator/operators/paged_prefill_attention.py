@@ -7,7 +7,7 @@ from torch.compiler import is_compiling
 from kunlun_adapt.golden.attention import paged_prefill_attention as kernel_golden
 from kunlun_adapt.kernels.attention.paged import prefill_paged as kernel_xpu_prefill_paged
 from kunlun_adapt.kernels.attention.paged import prefill_raw as kernel_xpu_prefill_raw
-from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, setting, tally, unserved
+from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, tally
 
 require('paged_prefill_attention', 'xpu_prefill_raw', ('kunlun_ops.prefill_attention',))
 require('paged_prefill_attention', 'xpu_prefill_paged', ('kunlun_ops.prefill_attention',))

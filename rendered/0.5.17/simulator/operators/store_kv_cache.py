@@ -7,7 +7,7 @@ from torch.compiler import is_compiling
 from kunlun_adapt.golden.kv_cache import store_kv_cache as kernel_golden
 from kunlun_adapt.kernels.kv_cache.store import store_flash as kernel_xpu_store_flash
 from kunlun_adapt.kernels.kv_cache.store import store_reshape as kernel_xpu_store_reshape
-from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, setting, tally, unserved
+from kunlun_adapt.runtime.dispatch import fell_back, refuse, setting, tally
 
 served = tally('store_kv_cache', ('xpu_store_flash', 'xpu_store_reshape', 'golden'))
 _op_kunlun_ops_reshape_and_cache_flash = setting('op', 'kunlun_ops.reshape_and_cache_flash')

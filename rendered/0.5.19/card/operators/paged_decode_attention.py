@@ -7,7 +7,7 @@ from torch.compiler import is_compiling
 from kunlun_adapt.golden.attention import paged_decode_attention as kernel_golden
 from kunlun_adapt.kernels.attention.paged import decode_paged as kernel_xpu_paged
 from kunlun_adapt.kernels.attention.paged import decode_speculative as kernel_xpu_speculative
-from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, setting, tally, unserved
+from kunlun_adapt.runtime.dispatch import fell_back, refuse, setting, tally
 
 served = tally('paged_decode_attention', ('xpu_speculative', 'xpu_paged', 'golden'))
 _op_kunlun_ops_speculative_attention = setting('op', 'kunlun_ops.speculative_attention')

@@ -7,7 +7,7 @@ from torch.compiler import is_compiling
 from kunlun_adapt.golden.kv_cache import store_mla_cache as kernel_golden
 from kunlun_adapt.kernels.kv_cache.store import store_mla_concat as kernel_xpu_mla_concat
 from kunlun_adapt.kernels.kv_cache.store import store_mla_scatter as kernel_xpu_mla_scatter
-from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, setting, tally, unserved
+from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, tally
 
 require('store_mla_cache', 'xpu_mla_concat', ('kunlun_ops.concat_and_cache_mla',))
 require('store_mla_cache', 'xpu_mla_scatter', ('kunlun_ops.set_mla_kv_buffer_triton',))

@@ -5,7 +5,7 @@
 from torch.compiler import is_compiling
 
 from kunlun_adapt.golden.elementwise import gate_sigmoid_mul_add as kernel_golden
-from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, setting, tally, unserved
+from kunlun_adapt.runtime.dispatch import fell_back, tally
 
 served = tally('gate_sigmoid_mul_add', ('golden',))
 

@@ -7,7 +7,7 @@ from torch.compiler import is_compiling
 from kunlun_adapt.golden.mla import mla_decode_attention as kernel_golden
 from kunlun_adapt.kernels.attention.mla import decode_indexed as kernel_xpu_mla_indexed
 from kunlun_adapt.kernels.attention.mla import decode_paged as kernel_xpu_mla_paged
-from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, setting, tally, unserved
+from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, tally
 
 require('mla_decode_attention', 'xpu_mla_indexed', ('kunlun_ops.fwd_kvcache_mla',))
 require('mla_decode_attention', 'xpu_mla_paged', ('kunlun_ops.paged_attention',))

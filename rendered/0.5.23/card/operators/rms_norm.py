@@ -7,7 +7,7 @@ from torch.compiler import is_compiling
 from kunlun_adapt.golden.norm import rms_norm as kernel_golden
 from kunlun_adapt.kernels.norm import add_rmsnorm as kernel_xpu_add_rmsnorm
 from kunlun_adapt.kernels.norm import rmsnorm as kernel_xpu_rmsnorm
-from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, setting, tally, unserved
+from kunlun_adapt.runtime.dispatch import fell_back, require, tally
 
 require('rms_norm', 'xpu_rmsnorm', ('kunlun_ops.rmsnorm',))
 require('rms_norm', 'xpu_add_rmsnorm', ('kunlun_ops.add_rmsnorm',))

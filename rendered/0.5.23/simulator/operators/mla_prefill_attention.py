@@ -8,7 +8,7 @@ from torch.compiler import is_compiling
 from kunlun_adapt.golden.mla import mla_prefill_attention as kernel_golden
 from kunlun_adapt.kernels.attention.mla import prefill_by_token as kernel_xpu_mla_prefill_by_token
 from kunlun_adapt.kernels.attention.mla import prefill_indexed as kernel_xpu_mla_prefill_indexed
-from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, setting, tally, unserved
+from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, tally
 
 require('mla_prefill_attention', 'xpu_mla_prefill_indexed', (
     'kunlun_ops.sparse_prefill_fwd_opt',

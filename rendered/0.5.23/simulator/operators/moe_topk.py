@@ -6,7 +6,7 @@ from torch.compiler import is_compiling
 from kunlun_adapt.golden.moe import topk_routing as kernel_golden
 from kunlun_adapt.kernels.moe import softmax_topk as kernel_xpu_softmax_topk
 from kunlun_adapt.kernels.moe import softmax_topk_norm as kernel_xpu_softmax_topk_norm
-from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, setting, tally, unserved
+from kunlun_adapt.runtime.dispatch import fell_back, require, tally, unserved
 
 require('moe_topk', 'xpu_softmax_topk_norm', ('kunlun_ops.moe_softmax_topk_norm',))
 require('moe_topk', 'xpu_softmax_topk', ('kunlun_ops.moe_softmax_topk',))

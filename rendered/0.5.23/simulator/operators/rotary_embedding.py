@@ -8,7 +8,7 @@ from kunlun_adapt.golden.rope import rotary_embedding as kernel_golden
 from kunlun_adapt.kernels.rope import rotary_embedding as kernel_xpu_rotary_bf16
 from kunlun_adapt.kernels.rope import rotary_embedding as kernel_xpu_rotary_fp16
 from kunlun_adapt.kernels.rope import rotary_embedding as kernel_xpu_rotary_fp32
-from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, setting, tally, unserved
+from kunlun_adapt.runtime.dispatch import fell_back, require, tally, unserved
 
 require('rotary_embedding', 'xpu_rotary_bf16', ('kunlun_ops.rotary_embedding',))
 require('rotary_embedding', 'xpu_rotary_fp16', ('kunlun_ops.rotary_embedding',))

@@ -6,7 +6,7 @@ from torch.compiler import is_compiling
 
 from kunlun_adapt.golden.activation import silu_and_mul as kernel_golden
 from kunlun_adapt.kernels.activation import swiglu as kernel_xpu_swiglu
-from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, setting, tally, unserved
+from kunlun_adapt.runtime.dispatch import fell_back, require, tally, unserved
 
 require('silu_and_mul', 'xpu_swiglu', ('kunlun_ops.swiglu',))
 served = tally('silu_and_mul', ('xpu_swiglu', 'golden'))
