@@ -152,6 +152,13 @@ def test_a_divisor_is_tried_beyond_every_bound() -> None:
     assert (found.gaps, found.unreachable) == (0, ())
 
 
+def test_powers_of_two_are_tried_between_bounds() -> None:
+    whens = ({"n": "<= 100"}, {"n": "> 2000"}, {"n": "power_of_two"}, {})
+    assert analyse(table({"n": "int"}, *whens)).unreachable == ()
+    whens = ({"n": "<= 130"}, {"n": "> 250"}, {"n": "power_of_two"}, {})
+    assert analyse(table({"n": "int"}, *whens)).unreachable == ("t2",)
+
+
 def test_a_derived_flag_is_true_or_false() -> None:
     derive = {"wide": "x.shape[1] > 4096"}
     parsed = table({"x": "Tensor[r, d]"}, {"wide": True}, {"wide": False}, derive=derive)
