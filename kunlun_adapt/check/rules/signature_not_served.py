@@ -102,7 +102,7 @@ def _place(place: Place) -> Iterator[Finding]:
             listed = isinstance(at.ignores, list)
             where: tuple[str | int, ...] = ("ignores", index if listed else name)
             message = f"ignores {name!r}, which upstream does not have"
-            others = [n for n in at.ignores if n != name]
+            others = [n for n in at.ignores if n in known]
             tip = did_you_mean(name, free, cutoff=75) or f"drop it: {_ignores(at.ignores, others)}"
             yield place.make(message, where, tip, not listed)
     if free:
