@@ -51,6 +51,11 @@ def template_folders(workspace: Path) -> list[Path]:
     return [root / TEMPLATES for root in (workspace, *SHIPPED)]
 
 
+def shipped_file(name: str) -> Path | None:
+    """Return a file that ships with the package, such as a page under `docs/`."""
+    return next((root / name for root in SHIPPED if (root / name).is_file()), None)
+
+
 def workspace_files(root: Path) -> list[tuple[str, Path]]:
     """Return (name, path) of every document file, the map first, in a stable order."""
     files = [(MAP_FILE, root / MAP_FILE)]

@@ -84,7 +84,7 @@ class Context:
     @cached_property
     def platform_class(self) -> Symbol | None:
         """Upstream's platform class in this release, or None where there is none."""
-        spelling = spelled(self.map, PLATFORM, self.release)
+        spelling = spelled(self.map, PLATFORM, self.release, self.beyond_claims)
         if self.platform_packages_missing or spelling is None or spelling.call is None:
             return None
         found = self.facts.resolve(spelling.call)
@@ -97,7 +97,7 @@ class Context:
 
     def spelling_at(self, key: str) -> tuple[str | int, ...] | None:
         """Return the path of the spelling of `key` that holds in this release."""
-        wanted = spelled(self.map, key, self.release)
+        wanted = spelled(self.map, key, self.release, self.beyond_claims)
         for name in (key, key.rpartition(".")[0]):
             for index, spelling in enumerate(self.map.interface.get(name, ())):
                 if spelling is wanted:

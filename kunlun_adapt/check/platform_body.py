@@ -25,7 +25,7 @@ def left_alone(context: Context, name: str) -> bool:
     """
     for left in context.map.left_at_default:
         if in_range(left.sglang, context.release):
-            spelling = spelled(context.map, left.member, context.release)
+            spelling = spelled(context.map, left.member, context.release, context.beyond_claims)
             names = {left.member}
             if spelling is not None:
                 names |= {spelling.method or spelling.field or left.member}

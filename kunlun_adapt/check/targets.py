@@ -64,7 +64,6 @@ def _hooks(context: Context) -> Iterator[Use]:
         if hook.hook.type == "add":
             # The member itself must not be there; what has to exist is what it is added to.
             path = path.rpartition(".")[0]
-            symbol = context.facts.resolve(path)
         place = context.document.at(*hook.path, "target")
         yield Use(path, symbol, place, hook.binding.id, "target")
 

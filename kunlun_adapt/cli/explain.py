@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -30,6 +29,7 @@ from kunlun_adapt.cli.common import (
 from kunlun_adapt.cli.listing import union_of_profiles
 from kunlun_adapt.diagnostics import CODES, Code
 from kunlun_adapt.documents import Catalog, Document, OperatorRecipe, resolve_scalar
+from kunlun_adapt.locate import shipped_file
 from kunlun_adapt.plan import DTYPES, ConditionError, analyse, call_values, tier_table
 from kunlun_adapt.upstream import Facts, LockFacts, Resolver
 
@@ -100,8 +100,8 @@ def _code(code: Code, format: TextOrJson) -> None:
             )
         )
         return
-    page = Path(__file__).resolve().parents[2] / code.page
-    if not page.is_file():
+    page = shipped_file(code.page)
+    if page is None:
         emit(f"{code.code} {code.name} ({code.severity.value}): {code.meaning}\n")
         return
     text = page.read_text(encoding="utf-8")
@@ -191,8 +191,8 @@ def _operator(recipe: Document[OperatorRecipe], call: list[str], format: TextOrJ
                 cases.append({"param": name, "shape": list(dims), "dtype": dtype, "tier": serving})
     asked = None
     if call:
-        shapes, given = _parse_call(call, table.params)
-        asked = table.serving(call_values(table, shapes, "", given)) or "none: an error"
+        tensors, given = _parse_call(call, table.params)
+        asked = table.serving(call_values(table, tensors, "", given)) or "none: an error"
     places = [f"{b.target} ({b.sglang})" for b in model.binds] + list(model.serves)
     body = {
         "operator": model.name,

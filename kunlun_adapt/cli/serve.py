@@ -14,6 +14,8 @@ import typer
 from kunlun_adapt.cli.common import Workspace, cannot, fail
 from kunlun_adapt.locate import ENVIRONMENT, find_workspace
 
+RUN_DIR = "KUNLUN_ADAPT_RUN_DIR"
+
 
 def serve(
     context: typer.Context,
@@ -27,7 +29,10 @@ def serve(
     run_dir: Annotated[
         Path | None,
         typer.Option(
-            "--run-dir", help="Where each process keeps its ledger.", show_default="a new folder"
+            "--run-dir",
+            help="Where each process keeps its ledger.",
+            envvar=RUN_DIR,
+            show_default="a new folder",
         ),
     ] = None,
 ) -> None:
@@ -51,7 +56,7 @@ def serve(
         environment = {
             **os.environ,
             "SGLANG_PLATFORM": "kunlun",
-            "KUNLUN_ADAPT_RUN_DIR": str(folder.resolve()),
+            RUN_DIR: str(folder.resolve()),
             ENVIRONMENT: str(root.resolve()),
         }
         if simulator:

@@ -11,6 +11,7 @@ from kunlun_adapt.plan.conditions import (
     parse_when,
 )
 from kunlun_adapt.plan.derive import Derived, parse_derive
+from kunlun_adapt.plan.guarded import present, unguarded
 from kunlun_adapt.plan.members import CAPABILITIES, PLATFORM, PLATFORM_KIND, SERVER_ARGS, spelled
 from kunlun_adapt.plan.params import Param, parse_param
 from kunlun_adapt.plan.plan import Plan, make_plan
@@ -43,6 +44,8 @@ __all__ = [
     "parse_subject",
     "parse_test",
     "parse_when",
+    "present",
     "spelled",
     "tier_table",
+    "unguarded",
 ]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
 from kunlun_adapt.diagnostics import Position
 from kunlun_adapt.documents import Document, PlatformMap, Served, Spelling, in_range
 from kunlun_adapt.plan.binding import Binding, Kind, Member, Value
@@ -16,26 +19,40 @@ PLATFORM_KIND = "platform_kind"
 SERVER_ARGS = "server_args"
 
 
-def spelled(platform_map: PlatformMap, key: str, release: str) -> Spelling | None:
-    """Return how `key` is spelled in `release`; `kv_pool.mha` may be covered by `kv_pool`."""
+def spelled(
+    platform_map: PlatformMap, key: str, release: str, beyond: bool = False
+) -> Spelling | None:
+    """Return how `key` is spelled in `release`; `kv_pool.mha` may be covered by `kv_pool`.
+
+    Beyond the claims the last spelling stands in for a release that is newer than all it speaks of.
+    """
+    last = None
     for name in (key, key.rpartition(".")[0]):
         for spelling in platform_map.interface.get(name, ()):
+            if name != key and spelling.call is not None:
+                continue
             if in_range(spelling.sglang, release):
                 return spelling
-    return None
+            last = spelling
+    if not beyond or last is None:
+        return None
+    spoken_of = [Version(s.version) for s in SpecifierSet(last.sglang)]
+    return last if all(v <= Version(release) for v in spoken_of) else None
 
 
-def plan_members(document: Document[PlatformMap], facts: Facts, profile: str) -> list[Member]:
+def plan_members(
+    document: Document[PlatformMap], facts: Facts, profile: str, beyond: bool = False
+) -> list[Member]:
     """Return a member for every key that the map gives, bound or excluded, in the map's order."""
     platform_map = document.model
-    platform = spelled(platform_map, PLATFORM, facts.version)
+    platform = spelled(platform_map, PLATFORM, facts.version, beyond)
     base = platform.call if platform else None
     known = facts.members(base) if base else {}
     capabilities = spelled(platform_map, CAPABILITIES, facts.version)
     flags = facts.members(capabilities.call) if capabilities and capabilities.call else {}
     members = []
     for key, kind, value, content, position in _keys(document, profile):
-        spelling = spelled(platform_map, key, facts.version)
+        spelling = spelled(platform_map, key, facts.version, beyond)
         if spelling is None and key.startswith("methods."):
             spelling = Spelling(method=key.partition(".")[2])
         symbol, target = _resolve(spelling, base, known, capabilities, flags, facts)

@@ -101,7 +101,7 @@ class _Planner:
         self.bindings: list[Binding] = []
 
     def plan(self) -> Plan:
-        members = plan_members(self.document, self.facts, self.profile)
+        members = plan_members(self.document, self.facts, self.profile, self.beyond)
         self.bindings.extend(m.binding for m in members)
         shims = tuple(self._shims())
         kernels = tuple(sorted(self._kernels(), key=lambda k: (k.bind.target, k.recipe.model.name)))
@@ -131,9 +131,17 @@ class _Planner:
             names={
                 key: self.facts.resolve(choice.call)
                 for key in self.map.interface
-                if (choice := spelled(self.map, key, self.facts.version)) and choice.call
+                if (choice := spelled(self.map, key, self.facts.version, self.beyond))
+                and choice.call
             },
         )
+
+    def _names(self) -> Iterable[tuple[str, Symbol | Missing]]:
+        """Yield the upstream objects that the interface names, by key."""
+        for key in self.map.interface:
+            spelling = spelled(self.map, key, self.facts.version, self.beyond)
+            if spelling is not None and spelling.call is not None:
+                yield key, self.facts.resolve(spelling.call)
 
     def _holds(self, specifier: str) -> bool:
         return in_range(specifier, self.facts.version)
@@ -186,8 +194,11 @@ class _Planner:
     def _hooks(self) -> Iterable[HookBinding]:
         for i, hook in enumerate(self.map.hooks):
             index = self._choose([a.sglang for a in hook.at])
-            status, reason = self._standing(index, hook.excluded, hook.profiles, hook.planned)
             at = hook.at[index] if index is not None else None
+            planned = hook.planned
+            if at is not None and (at.provided_by or at.package):
+                planned = planned or "targets outside sglang are checked, and not bound yet"
+            status, reason = self._standing(index, hook.excluded, hook.profiles, planned)
             path: tuple[str | int, ...] = ("hooks", i, "at", index or 0)
             binding = Binding(
                 id=hook.id,
@@ -204,7 +215,9 @@ class _Planner:
                 status_why=reason,
             )
             if status == "bound" and at is not None:
-                symbol = self.facts.resolve(at.target)
+                # What is added must not be there; what has to exist is what it is added to.
+                asked = at.target.rpartition(".")[0] if hook.type == "add" else at.target
+                symbol = self.facts.resolve(asked)
                 if isinstance(symbol, Missing) and hook.on_missing == "skip":
                     absent = replace(
                         binding, status="excluded", status_why="upstream lacks it: on_missing: skip"

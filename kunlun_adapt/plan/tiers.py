@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kunlun_adapt.documents import OperatorRecipe
@@ -18,7 +18,7 @@ from kunlun_adapt.plan.axes import GIVEN, OTHER, Axis, make_axis
 from kunlun_adapt.plan.conditions import Condition, parse_when
 from kunlun_adapt.plan.derive import Derived, parse_derive
 from kunlun_adapt.plan.params import Param, parse_param
-from kunlun_adapt.plan.subject import ConditionError, Subject, parse_subject
+from kunlun_adapt.plan.subject import DTYPES, ConditionError, Subject, parse_subject
 from kunlun_adapt.plan.value_tests import NUMERIC, Divisible, OneOf, PowerOfTwo, Presence, Test
 
 __all__ = [
@@ -34,6 +34,12 @@ __all__ = [
 
 MAX_CELLS = 100_000
 
+RESERVED = frozenset(
+    {"UNSET", "arguments", "fell_back", "is_compiling", "refuse", "require", "result", "served"}
+    | {"setting", "tally", "unserved", "self"}
+)
+"""Names that a generated operator module uses itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class TierTable:
@@ -43,6 +49,7 @@ class TierTable:
     derived: dict[str, Derived]
     tiers: tuple[tuple[str, tuple[Condition, ...]], ...]
     dtypes: tuple[str, ...]
+    reads: Mapping[str, Param] = field(default_factory=dict)
 
     def serving(self, values: Mapping[str, Any]) -> str | None:
         """Return the tier that serves values keyed by subject text, or None."""
@@ -75,29 +82,43 @@ class TierAnalysis:
 def tier_table(recipe: OperatorRecipe) -> TierTable:
     """Parse what the tiers of a recipe say. Raises ConditionError at the first fault."""
     params = {n: parse_param(n, t) for n, t in recipe.params.items()}
+    reads = {n: _read(n, path, params) for n, path in recipe.reads.items()}
     derived: dict[str, Derived] = {}
-    for name in ("env", "server", "op"):
-        if name in params or name in recipe.derive:
+    for name in (*params, *recipe.derive, *reads):
+        if name in ("env", "server", "op"):
             raise ConditionError(
                 f"{name!r} is no name for a parameter: conditions read settings so"
             )
+        if name in RESERVED or name in DTYPES or name.startswith(("kernel_", "returns_", "_")):
+            raise ConditionError(f"{name!r} is no name for a parameter: generated code uses it")
+    readable = {**params, **reads}
     for name, text in recipe.derive.items():
-        if name in params:
+        if name in readable:
             raise ConditionError(f"derived name {name!r} is also a parameter")
         formula = parse_derive(name, text)
         for read in formula.subjects:
-            kind = _kind(parse_subject(read), params, derived, f"derive {name}")
+            kind = _kind(parse_subject(read), readable, derived, f"derive {name}")
             if kind not in ("int", "bool", "float"):
                 raise ConditionError(f"derive {name}: {read} is not a number")
         derived[name] = formula
     tiers = []
     for tier in recipe.kernels:
         try:
-            conditions = [_typed(c, params, derived) for c in parse_when(tier.when)]
+            conditions = [_typed(c, readable, derived) for c in parse_when(tier.when)]
         except ConditionError as error:
             raise ConditionError(f"tier {tier.name}: {error}", tier.name, error.subject) from error
         tiers.append((tier.name, tuple(conditions)))
-    return TierTable(params, derived, tuple(tiers), tuple(recipe.precision))
+    return TierTable(params, derived, tuple(tiers), tuple(recipe.precision), reads)
+
+
+def _read(name: str, path: str, params: Mapping[str, Param]) -> Param:
+    """Return a declared attribute as what conditions may read: a text. Raises ConditionError."""
+    root, dot, _ = path.partition(".")
+    if root not in params or params[root].kind != "object" or not dot:
+        raise ConditionError(f"reads {name}: {path!r} is no attribute of a parameter kind object")
+    if name in params:
+        raise ConditionError(f"reads {name}: a parameter has that name")
+    return Param(name, "str", (), False, params[root].optional)
 
 
 def analyse(table: TierTable) -> TierAnalysis:
@@ -231,7 +252,8 @@ def _tensor_value(subject: Subject, shape: tuple[int, ...], dtype: str) -> Any:
 
 def _axis(table: TierTable, subject: Subject) -> Axis:
     tests = [c.test for _, cs in table.tiers for c in cs if c.subject.text == subject.text]
-    return make_axis(subject, list(dict.fromkeys(tests)), table.params, table.derived, table.dtypes)
+    readable = {**table.params, **table.reads}
+    return make_axis(subject, list(dict.fromkeys(tests)), readable, table.derived, table.dtypes)
 
 
 def _possible(table: TierTable, cell: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kunlun_adapt.plan import HookBinding, Plan
 from kunlun_adapt.source.signatures import guards, parameter_parts, uses_unset
 from kunlun_adapt.source.text import SourceError, dotted, identifier, literal
-from kunlun_adapt.upstream import Symbol
+from kunlun_adapt.upstream import Signature, Symbol
 
 WRAPPING = ("before", "after", "around", "replace")
 
@@ -34,6 +34,7 @@ class HookText:
     whole_class: bool
     unset: bool
     decorates: bool
+    readback: tuple[str, ...]
 
 
 def hook_texts(plan: Plan) -> tuple[HookText, ...]:
@@ -71,7 +72,7 @@ def _hook(item: HookBinding) -> HookText:
         ),
         positional=positional,
         mapped=tuple(
-            f"{literal(name)}: {literal(path)}"
+            f"{literal(name)}: {literal(_stars(signature, path))}"
             for name, path in item.at.args.items()
             if "." not in path
         ),
@@ -83,7 +84,26 @@ def _hook(item: HookBinding) -> HookText:
         whole_class=whole_class,
         unset=signature is not None and uses_unset(signature),
         decorates=hook.type == "register" and _decorates(item, symbol),
+        readback=_readback(item),
     )
+
+
+def _readback(item: HookBinding) -> tuple[str, ...]:
+    """Return the registry's path and the key under which it must hold what was registered."""
+    found = item.at.readback
+    if found is None:
+        return ()
+    value = item.hook.value
+    first = value[0] if isinstance(value, list) and value else value
+    key = first if found.key is None else found.key
+    return literal(dotted(found.target)), literal(key)
+
+
+def _stars(signature: Signature | None, parameter: str) -> str:
+    """Return the parameter's name, with its stars where it collects arguments."""
+    found = signature.parameter(parameter) if signature else None
+    stars = {"var_positional": "*", "var_keyword": "**"}
+    return stars.get(found.kind, "") + parameter if found else parameter
 
 
 def _decorates(item: HookBinding, symbol: Symbol) -> bool:

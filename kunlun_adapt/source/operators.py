@@ -10,6 +10,7 @@ from kunlun_adapt.plan import (
     KernelBinding,
     Plan,
     TierTable,
+    present,
     tier_table,
 )
 from kunlun_adapt.source.signatures import guards, parameter_parts, uses_unset
@@ -66,6 +67,7 @@ class OperatorText:
     imports: tuple[tuple[str, str, str], ...]
     needs: tuple[tuple[str, tuple[str, ...], bool], ...]
     settings: tuple[tuple[str, str, str], ...]
+    reads: tuple[tuple[str, str], ...]
     derived: tuple[tuple[str, str], ...]
     params: tuple[str, ...]
     tiers: tuple[TierText, ...]
@@ -117,10 +119,11 @@ def operator_text(plan: Plan, recipe: Document[OperatorRecipe]) -> OperatorText:
             (tier.name, tuple(tier.needs), _optional(tier)) for tier in model.kernels if tier.needs
         ),
         settings=_settings(table),
+        reads=_reads(model, table, used),
         derived=_derived(table, used),
         params=tuple(identifier(p) for p in model.params),
         tiers=tuple(
-            _tier(model, tier, i, conditions, names)
+            _tier(model, table, tier, i, conditions, names)
             for i, (tier, (_, conditions)) in enumerate(
                 zip(model.kernels, table.tiers, strict=True)
             )
@@ -181,6 +184,18 @@ def _settings(table: TierTable) -> tuple[tuple[str, str, str], ...]:
     return tuple((s.expression(), s.scope, s.root) for s in table.subjects() if s.scope != "call")
 
 
+def _reads(model: OperatorRecipe, table: TierTable, used: set[str]) -> tuple[tuple[str, str], ...]:
+    """Return the declared attributes that a tier reads, each with how it is read."""
+    found = []
+    for name, path in model.reads.items():
+        if name in used:
+            root, *rest = (identifier(part) for part in path.split("."))
+            text = ".".join((root, *rest))
+            optional = table.params[root].optional
+            found.append((identifier(name), f"{root} and {text}" if optional else text))
+    return tuple(found)
+
+
 def _derived(table: TierTable, used: set[str]) -> tuple[tuple[str, str], ...]:
     """Return the formulas that a tier reads, and those they read in turn, in declared order."""
     wanted = set(used)
@@ -192,12 +207,14 @@ def _derived(table: TierTable, used: set[str]) -> tuple[tuple[str, str], ...]:
 
 def _tier(
     model: OperatorRecipe,
+    table: TierTable,
     tier: Tier,
     index: int,
     conditions: tuple[Condition, ...],
     names: dict[str, str],
 ) -> TierText:
-    arguments = [_prepared(p, tier) for p in model.params]
+    absent = {p.name for p in table.params.values() if p.optional} - present(table)[tier.name]
+    arguments = [_prepared(p, tier, p in absent) for p in model.params]
     arguments += [f"{identifier(k)}={literal(v)}" for k, v in tier.fixed.items()]
     return TierText(
         name=tier.name,
@@ -210,15 +227,19 @@ def _tier(
     )
 
 
-def _prepared(param: str, tier: Tier) -> str:
+def _prepared(param: str, tier: Tier, may_be_none: bool) -> str:
+    """Return the argument as the kernel is given it; an absent one has nothing to prepare."""
+    name = identifier(param)
     how = tier.prepare.get(param)
     if how is None:
-        return identifier(param)
-    if how == "contiguous" or (isinstance(how, Prepare) and how.do == "contiguous"):
-        return f"{identifier(param)}.contiguous()"
-    if isinstance(how, Prepare) and how.to:
-        return f"{identifier(param)}.to({identifier(how.to)})"
-    raise SourceError(f"prepare of {param!r}: cast needs `to`")
+        return name
+    if how == "contiguous" or how.do == "contiguous":
+        text = f"{name}.contiguous()"
+    elif how.to:
+        text = f"{name}.to({identifier(how.to)})"
+    else:
+        raise SourceError(f"prepare of {param!r}: cast needs `to`")
+    return f"{name} if {name} is None else {text}" if may_be_none else text
 
 
 def _own(model: OperatorRecipe) -> FunctionText:

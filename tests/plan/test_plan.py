@@ -129,3 +129,37 @@ def test_a_registered_forward_is_read_by_the_class_s_own_forward() -> None:
     norm = next(k for k in plan("0.5.19").kernels if k.bind.target.endswith("RMSNorm"))
     assert isinstance(norm.call, Symbol) and norm.call.signature is not None
     assert norm.call.signature.names[:3] == ("self", "x", "residual")
+
+
+def test_an_added_member_needs_only_what_it_is_added_to(tmp_path: Path) -> None:
+    root = workspace(
+        tmp_path,
+        "  - id: last-loc\n",
+        "  - id: extra\n    why: a test\n    type: add\n    impl: 'json:dumps'\n    at:\n"
+        "      - {target: sglang.srt.utils.common.no_such_function}\n  - id: last-loc\n",
+    )
+    made = plan("0.5.19", root=root)
+    assert [b.id for b, _ in made.unresolved()] == ["extra"]  # the lock does not hold the module
+
+
+def test_a_target_outside_sglang_is_planned(tmp_path: Path) -> None:
+    root = workspace(
+        tmp_path,
+        "  - id: last-loc\n",
+        "  - id: outside\n    why: a test\n    type: set\n    value: 1\n    at:\n"
+        "      - {target: deep_gemm.x, package: deep_gemm}\n  - id: last-loc\n",
+    )
+    binding = plan("0.5.19", root=root).binding("outside")
+    assert binding is not None and binding.status == "planned" and binding.status_why
+
+
+def test_beyond_claims_spellings_stand_in_for_newer_releases_only() -> None:
+    from kunlun_adapt.plan import spelled
+
+    document = load_catalog(ROOT).platform_map
+    assert document is not None
+    model = document.model
+    assert spelled(model, "capabilities.fp8", "0.5.24") is None
+    newer = spelled(model, "capabilities.fp8", "0.5.24", True)
+    assert newer is not None and newer.method == "supports_fp8"
+    assert spelled(model, "capabilities", "0.5.15", True) is None

@@ -43,7 +43,7 @@ def rule(context: Context) -> Iterable[Finding]:
 
 
 def _capabilities(context: Context) -> Iterable[tuple[str, Symbol]]:
-    spelling = spelled(context.map, CAPABILITIES, context.release)
+    spelling = spelled(context.map, CAPABILITIES, context.release, context.beyond_claims)
     if spelling is not None and spelling.call is not None:
         for name, symbol in context.facts.members(spelling.call).items():
             if not name.startswith("_") and symbol.kind in ("attribute", "constant"):

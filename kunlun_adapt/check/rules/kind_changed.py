@@ -27,16 +27,19 @@ class Fault:
 def rule(context: Context) -> Iterable[Finding]:
     """Report bindings whose way of binding cannot work on the kind of symbol that is there."""
     for hook in context.hooks:
-        if isinstance(hook.symbol, Symbol):
+        # The plan of an `add` holds what is added to; here it matters whether the member is there.
+        added = hook.hook.type == "add"
+        symbol = context.facts.resolve(hook.at.target) if added else hook.symbol
+        if isinstance(symbol, Symbol):
             position = context.document.at(*hook.path, "target")
-            for fault in _hook(hook, hook.symbol):
+            for fault in _hook(hook, symbol):
                 yield finding(
                     "KA104",
                     fault.message,
                     position,
                     binding=hook.binding.id,
                     target=hook.at.target,
-                    upstream=hook.symbol.location,
+                    upstream=symbol.location,
                     suggestion=fault.suggestion,
                     severity=fault.severity,
                 )

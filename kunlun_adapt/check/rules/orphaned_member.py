@@ -34,7 +34,7 @@ def rule(context: Context) -> Iterable[Finding]:
 
 def _names(context: Context, member: Member) -> list[str]:
     if member.name.startswith(f"{CAPABILITIES}."):
-        spelling = spelled(context.map, CAPABILITIES, context.release)
+        spelling = spelled(context.map, CAPABILITIES, context.release, context.beyond_claims)
         if spelling and spelling.call:
             return list(context.facts.members(spelling.call))
     return [n for n in context.platform_members if not n.startswith("_")]

@@ -28,7 +28,7 @@ def rule(context: Context) -> Iterable[Finding]:
 
 
 def _platform(context: Context) -> Iterator[Finding]:
-    if spelled(context.map, PLATFORM, context.release) is None:
+    if spelled(context.map, PLATFORM, context.release, context.beyond_claims) is None:
         yield finding(
             "KA202",
             f"nothing says what upstream's platform class is in sglang {context.release}",
@@ -49,7 +49,7 @@ def _elsewhere(context: Context, key: str) -> str:
 def _suggestion(context: Context, key: str) -> str:
     leaf = key.rpartition(".")[2]
     if key.startswith(f"{CAPABILITIES}."):
-        spelling = spelled(context.map, CAPABILITIES, context.release)
+        spelling = spelled(context.map, CAPABILITIES, context.release, context.beyond_claims)
         if spelling and spelling.call:
             field = nearest(leaf, context.facts.members(spelling.call)) or leaf
             return f"interface.{key}: add {{field: {CAPABILITIES}.{field}}}{_or_left(context, key)}"
