@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 
 def activate() -> str | None:
     """Return the platform class's path where a device (or the simulator, when asked) is present.
@@ -9,6 +12,9 @@ def activate() -> str | None:
     Entry point `kunlun` of the group `sglang.srt.platforms`. Without a device: None, silently.
     Raises SystemExit(1) where a required binding cannot take effect.
     """
+    opened = _doors()
+    if opened is not None and opened.platform():
+        return str(opened.platform())
     from kunlun_adapt.runtime.probe import profile
 
     found = profile()
@@ -20,13 +26,24 @@ def activate() -> str | None:
 
 
 def register() -> None:
-    """Register the hooks of this process; does nothing where our platform is not active.
+    """Register the hooks of this process; does nothing on a machine without a device.
 
     Entry point `kunlun_hooks` of the group `sglang.srt.plugins`. Raises SystemExit(1) where a
-    required binding is not in effect.
+    required binding is not in effect, or where SGLang chose its platform without asking us.
     """
-    import sys
+    opened = _doors()
+    if opened is None or not opened.platform():
+        from kunlun_adapt.runtime.probe import profile
 
-    doors = sys.modules.get("kunlun_adapt.runtime.doors")
-    if doors is not None:
-        doors.open_hook_door()
+        if profile() is None:
+            return
+        from kunlun_adapt.runtime.selection import have_platform_resolved
+
+        have_platform_resolved()
+        opened = _doors()
+    if opened is not None:
+        opened.open_hook_door()
+
+
+def _doors() -> Any:
+    return sys.modules.get("kunlun_adapt.runtime.doors")

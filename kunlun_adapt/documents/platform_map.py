@@ -125,11 +125,22 @@ class Shim(Strict):
     why: Why
 
 
+class Readback(Strict):
+    """The registry that must hold what a `register` hook registered, and under which key.
+
+    Without a key it is the first of the hook's values.
+    """
+
+    target: Target
+    key: Scalar = None
+
+
 class HookAt(Strict):
     """Where a hook binds in some releases, and how its call is read."""
 
     sglang: Range = ANY
     target: Target
+    readback: Readback | None = None
     args: dict[Identifier, ArgPath] = {}
     ignores: dict[Identifier, Scalar] | list[Identifier] = []
     provided_by: Target | None = None
@@ -166,6 +177,12 @@ class Hook(Strict):
             raise PydanticCustomError("hook", f"a hook of type {self.type} needs {wanted}")
         if self.type in ("set", "add", "extend") and any(a.args or a.ignores for a in self.at):
             raise PydanticCustomError("hook", f"a hook of type {self.type} takes no args")
+        if any((a.readback is not None) != (self.type == "register") for a in self.at):
+            raise PydanticCustomError(
+                "hook", "readback says where a hook of type register shows; no other type has it"
+            )
+        if self.repair and self.type in ("add", "register"):
+            raise PydanticCustomError("hook", f"a hook of type {self.type} repairs no references")
         return self
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import logging
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -13,37 +16,46 @@ from kunlun_adapt.runtime import ledger
 from kunlun_adapt.runtime.generated import PACKAGE
 from kunlun_adapt.runtime.imports import when_imported
 from kunlun_adapt.runtime.operators import OWN
-from kunlun_adapt.runtime.references import Patched, holders
+from kunlun_adapt.runtime.references import Patched, holders, since, static
 from kunlun_adapt.runtime.stop import refuse_failures
 
 logger = logging.getLogger("kunlun_adapt")
 
 
 class Binder:
-    """Takes the calls of the generated `bindings.install`."""
+    """Takes the calls of the generated `bindings.install`, then `judge()`."""
 
     def __init__(self, dispatch_key: str) -> None:
         self._key = dispatch_key
         self._members: list[tuple[ledger.Entry, str]] = []
         self._patched: list[Patched] = []
         self._late: set[str] = set()
+        self._judged = False
 
     def environment(self, name: str, default: str) -> None:
         """Give an environment variable its default."""
         os.environ.setdefault(name, default)
 
     def shim(self, id: str, module: str, provide: str, *, required: bool) -> None:
-        """Put a stand-in where `module` is not installed; a real package is never shadowed."""
+        """Put a stand-in where `module` is not installed; a real package is never shadowed.
+
+        What is installed but cannot be found properly is reported, not covered up.
+        """
         entry = ledger.enter(id, required)
-        if module in sys.modules or _installed(module):
-            entry.state, entry.detail = "elsewhere", f"{module} is installed; no stand-in needed"
-            return
         try:
-            sys.modules[module] = importlib.import_module(provide)
-        except ImportError as error:
-            entry.state, entry.detail = "failed", f"{provide} cannot be imported: {error}"
+            if sys.modules.get(module) is not None or _installed(module):
+                entry.state = "elsewhere"
+                entry.detail = f"{module} is installed; no stand-in needed"
+                return
+            stand_in = importlib.import_module(provide)
+            _put_in_place(module, stand_in)
+        except Exception as error:  # a package in the way, or a stand-in, may raise anything
+            entry.fail(f"no stand-in {provide} for {module}: {type(error).__name__}: {error}")
             return
-        entry.state = "applied"
+        if importlib.import_module(module) is stand_in:
+            entry.state = "applied"
+        else:
+            entry.fail(f"importing {module} does not give {provide}")
 
     def member(self, id: str, name: str) -> None:
         """Note a member of the platform class; it is read back from upstream's live platform."""
@@ -59,20 +71,24 @@ class Binder:
         """Put the generated function in the place of an upstream function."""
         entry = ledger.enter(id, required)
 
-        def patch(upstream: ModuleType) -> None:
-            with _reporting(entry):
-                owner: Any = upstream
-                *path, name = attribute.split(".")
-                for part in path:
-                    owner = getattr(owner, part)
-                original = getattr(owner, name)
-                served = _generated(operator, function)
-                served.__wrapped__ = original
-                setattr(owner, name, served)
-                self._patched.append(Patched(id, module, name, original))
-                entry.state = "applied" if getattr(owner, name) is served else "failed"
+        def change(upstream: ModuleType) -> None:
+            owner, name = _owner(upstream, attribute)
+            original = static(owner, name)
+            if isinstance(original, (classmethod, staticmethod, property)):
+                kind = type(original).__name__
+                raise TypeError(f"{module}.{attribute} is a {kind}; use a hook of type `replace`")
+            served = _generated(operator, function)
+            served.__wrapped__ = original
+            setattr(owner, name, served)
+            if static(owner, name) is not served:
+                raise AttributeError(f"{module}.{attribute} does not keep what is put there")
+            patched = Patched(id, module, name, original)
+            self._patched.append(patched)
+            entry.state = "applied"
+            if self._judged:  # who imports it from now on gets ours; who is halfway may not have
+                self._fail_holders(holders([patched], since(upstream)))
 
-        if when_imported(module, patch):
+        if self._when_imported(entry, module, change):
             self._late.add(id)
 
     def oot_forward(
@@ -81,31 +97,23 @@ class Binder:
         """Register the generated function as an out-of-tree forward of an upstream class."""
         entry = ledger.enter(id, required)
 
-        def patch(upstream: ModuleType) -> None:
-            with _reporting(entry):
-                cls: Any = upstream
-                for part in attribute.split("."):
-                    cls = getattr(cls, part)
-                served = _generated(operator, function)
-                cls.register_oot_forward(cls, served, self._key)
-                # Upstream offers no way to ask; this table is what its dispatch reads.
-                held = cls._oot_forward_registry.get(self._key, {}).get(cls)
-                entry.state = "applied" if held is served else "failed"
-                if held is not served:
-                    entry.detail = "upstream's registry of out-of-tree forwards does not hold it"
+        def change(upstream: ModuleType) -> None:
+            owner, name = _owner(upstream, attribute)
+            cls = getattr(owner, name)
+            served = _generated(operator, function)
+            cls.register_oot_forward(cls, served, self._key)
+            # Upstream offers no way to ask; this table is what its dispatch reads.
+            if cls._oot_forward_registry.get(self._key, {}).get(cls) is not served:
+                raise LookupError("upstream's registry of out-of-tree forwards does not hold it")
+            entry.state = "applied"
 
-        when_imported(module, patch)
+        self._when_imported(entry, module, change)
 
-    def check_references(self) -> None:
-        """Fail the function bindings that upstream modules still hold in their original form."""
-        for id, places in holders(self._patched).items():
-            entry = ledger.LEDGER.entries[id]
-            entry.state = "failed"
-            when = " before kunlun-adapt was activated" if id in self._late else ""
-            entry.detail = (
-                f"upstream's original was taken{when} and is still held by {', '.join(places)};\n"
-                "start SGLang so that nothing imports its kernels before the platform is resolved"
-            )
+    def judge(self) -> None:
+        """Look for references to originals, then stop for all that failed; from here on at once."""
+        self._judged = True
+        self._fail_holders(holders(self._patched))
+        refuse_failures()
 
     def settle(self) -> None:
         """Read back the platform's members once upstream has made its platform."""
@@ -117,33 +125,57 @@ class Binder:
         for entry, name in self._members:
             holder: Any = type(platform).__dict__ if ours else {}
             first, _, rest = name.partition(".")
-            held = first in holder and (not rest or hasattr(holder[first], rest))
-            entry.state = "applied" if held else "failed"
-            if not held:
-                entry.detail = f"upstream's platform is {type(platform).__name__}, not ours"
+            if first in holder and (not rest or hasattr(holder[first], rest)):
+                entry.state = "applied"
+            else:
+                entry.fail(f"upstream's platform is {type(platform).__name__}, without our {name}")
 
+    def _when_imported(
+        self, entry: ledger.Entry, module: str, change: Callable[[ModuleType], None]
+    ) -> bool:
+        def patch(upstream: ModuleType) -> None:
+            with self._recording(entry):
+                change(upstream)
 
-class _reporting:
-    """Turns an exception while patching into a failed entry, and stops a required one at once.
+        return when_imported(module, patch)
 
-    An exception that left a post-import hook would make Python import the module again, unpatched.
-    """
+    @contextmanager
+    def _recording(self, entry: ledger.Entry) -> Iterator[None]:
+        """Turn an exception while patching into a failed entry.
 
-    def __init__(self, entry: ledger.Entry) -> None:
-        self._entry = entry
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: Any) -> bool:
-        if isinstance(error, Exception):
-            self._entry.state = "failed"
-            self._entry.detail = f"{type(error).__name__}: {error}"
-            logger.debug("binding %s failed", self._entry.id, exc_info=error)
-        if kind is None or isinstance(error, Exception):
+        One that left a post-import hook would make Python import the module again, unpatched. While
+        the bindings are being installed failures are collected; later each required one ends the
+        process.
+        """
+        try:
+            yield
+        except Exception as error:
+            entry.fail(f"{type(error).__name__}: {error}")
+            logger.warning("binding %s is not in effect", entry.id, exc_info=error)
+        if self._judged:
             refuse_failures()
-            return True
-        return False
+
+    def _fail_holders(self, found: dict[str, list[str]]) -> None:
+        for id, places in found.items():
+            early = id in self._late
+            when = " before kunlun-adapt was activated" if early else " while it was imported"
+            ledger.LEDGER.entries[id].fail(
+                f"upstream's original was taken{when} and is still held by {', '.join(places)};\n"
+                + (
+                    "start SGLang so that nothing imports its kernels before the platform is "
+                    "resolved"
+                    if early
+                    else "bind the name that these modules import, too"
+                )
+            )
+
+
+def _owner(module: ModuleType, attribute: str) -> tuple[Any, str]:
+    owner: Any = module
+    *path, name = attribute.split(".")
+    for part in path:
+        owner = getattr(owner, part)
+    return owner, name
 
 
 def _generated(operator: str, function: str) -> Any:
@@ -151,9 +183,22 @@ def _generated(operator: str, function: str) -> Any:
 
 
 def _installed(module: str) -> bool:
-    import importlib.util
-
-    try:
-        return importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):
+    """Tell whether a package is installed. Raises where one is there and broken."""
+    parent = module.rpartition(".")[0]
+    if parent and not _installed(parent):
         return False
+    try:
+        spec = importlib.util.find_spec(module)
+    except ValueError:  # loaded by hand, without a spec
+        return True
+    if spec is not None and spec.loader is None and spec.origin is None:
+        places = ", ".join(spec.submodule_search_locations or ())
+        raise ImportError(f"{places} is a folder of that name without a package in it; remove it")
+    return spec is not None
+
+
+def _put_in_place(module: str, stand_in: ModuleType) -> None:
+    parent, _, name = module.rpartition(".")
+    if parent:
+        setattr(importlib.import_module(parent), name, stand_in)
+    sys.modules[module] = stand_in

@@ -20,7 +20,7 @@ class CallRefused(RuntimeError):
 
 
 def tally(operator: str, tiers: tuple[str, ...]) -> list[int]:
-    """Return the counters of an operator's tiers, in their order; the ledger reads the same list."""
+    """Return the counters of an operator's tiers, in order; the ledger reads the same list."""
     return ledger.tally(operator, tiers)
 
 
@@ -70,7 +70,7 @@ def exists(op: str) -> bool:
 
 
 def setting(scope: str, name: str) -> Any:
-    """Return what a condition reads once: an environment variable, or whether a vendor op exists."""
+    """Return what a condition reads once: an environment variable, or whether an op exists."""
     if scope == "env":
         return os.environ.get(name)
     if scope == "op":

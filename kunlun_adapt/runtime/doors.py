@@ -6,27 +6,38 @@ import importlib
 import logging
 from typing import Any
 
-from kunlun_adapt.diagnostics import AdaptError
+from kunlun_adapt.diagnostics.finding import AdaptError
 from kunlun_adapt.runtime import ledger, roles
 from kunlun_adapt.runtime.binder import Binder
 from kunlun_adapt.runtime.generated import PACKAGE, publish
 from kunlun_adapt.runtime.hooks import HookInstaller, read_back_after_apply
-from kunlun_adapt.runtime.prepare import installed_sglang, prepare
-from kunlun_adapt.runtime.stop import Failure, refuse_failures, stop, stop_for
+from kunlun_adapt.runtime.prepare import installed_sglang, map_revision, prepare
+from kunlun_adapt.runtime.selection import check_selection
+from kunlun_adapt.runtime.stop import refuse_failures, stop_for, stop_unexpected
 
 logger = logging.getLogger("kunlun_adapt")
 
 _binder: Binder | None = None
+_platform: str | None = None
 _hooked = False
+
+
+def platform() -> str | None:
+    """Return the path of our platform class once the early door is open."""
+    return _platform
 
 
 def open_early_door(profile: str) -> str:
     """Bind what must be bound before upstream imports it; return the platform class's path.
 
-    Raises SystemExit(1), with the reason on stderr, where that cannot be done.
+    Opens once per process. Raises SystemExit(1), with the reason on stderr, where it cannot.
     """
-    global _binder
+    global _binder, _platform
+    if _platform is not None:
+        return _platform
+    title = "the platform cannot be activated"
     try:
+        check_selection()
         if profile == "simulator":
             from kunlun_adapt import simulator
 
@@ -34,21 +45,16 @@ def open_early_door(profile: str) -> str:
         bindings = _publish(profile)
         _binder = Binder(bindings.DISPATCH_KEY)
         bindings.install(_binder)
-        _binder.check_references()
+        _binder.judge()
+        ledger.settle_with(_binder.settle)
+        ledger.start_writer()
+        _say_hello(bindings)
     except AdaptError as error:
-        raise stop_for(error, "the platform cannot be activated") from error
+        raise stop_for(error, title) from error
     except Exception as error:  # upstream would log an exception and go on without us
-        logger.exception("the early door failed")
-        raise stop(
-            "the platform cannot be activated",
-            [Failure("kunlun-adapt", f"{type(error).__name__}: {error}")],
-            "see the traceback above",
-        ) from error
-    refuse_failures()
-    ledger.settle_with(_binder.settle)
-    ledger.start_writer()
-    _say_hello(bindings)
-    return str(bindings.PLATFORM)
+        raise stop_unexpected(error, title) from error
+    _platform = str(bindings.PLATFORM)
+    return _platform
 
 
 def _publish(profile: str) -> Any:
@@ -56,25 +62,27 @@ def _publish(profile: str) -> Any:
 
     root = find_workspace()
     installed = installed_sglang()
-    ledger.LEDGER.release = installed.version
-    ledger.LEDGER.profile = profile
-    ledger.LEDGER.workspace = str(root)
+    record = ledger.LEDGER
+    record.release, record.profile = installed.version, profile
+    record.workspace, record.map_revision = str(root), map_revision(root)
     made = prepare(root, installed, profile)
     publish(made.modules, f"sglang {installed.version} {profile}")
     bindings = importlib.import_module(f"{PACKAGE}.bindings")
+    record.map = bindings.MAP
     roles.know(bindings.PROCESSES)
     return bindings
 
 
 def _say_hello(bindings: Any) -> None:
     bound, planned, excluded = bindings.COUNTS
-    note = " (simulator: vendor operators are stand-ins that compute on the CPU)"
+    simulated = " (simulator: vendor operators are stand-ins that compute on the CPU)"
     logger.info(
-        "kunlun-adapt in the %s process: sglang %s, profile %s%s, %d bound, %d planned, %d excluded",
+        "kunlun-adapt in the %s process: sglang %s, profile %s%s, %d bound, %d planned, "
+        "%d excluded",
         roles.current(),
         bindings.RELEASE,
         bindings.PROFILE,
-        note if bindings.PROFILE == "simulator" else "",
+        simulated if bindings.PROFILE == "simulator" else "",
         bound,
         planned,
         excluded,
@@ -93,15 +101,11 @@ def open_hook_door() -> None:
     _hooked = True
     try:
         registry = importlib.import_module("sglang.srt.plugins.hook_registry")
-        installer = HookInstaller(roles.current(), registry.HookRegistry, registry.HookType)
-        read_back_after_apply(registry.HookRegistry, installer)
+        installer = HookInstaller(registry.HookRegistry, registry.HookType)
         importlib.import_module(f"{PACKAGE}.hooks").install(installer)
-        _binder.check_references()
+        read_back_after_apply(registry.HookRegistry, installer)
+        _binder.settle()
+        _binder.judge()
     except Exception as error:  # upstream would log an exception and go on without our hooks
-        logger.exception("the hook door failed")
-        raise stop(
-            "the hooks cannot be registered",
-            [Failure("kunlun-adapt", f"{type(error).__name__}: {error}")],
-            "see the traceback above",
-        ) from error
+        raise stop_unexpected(error, "the hooks cannot be registered") from error
     refuse_failures()

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import functools
-import importlib
+import inspect
+import logging
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
-from kunlun_adapt.runtime import ledger
-from kunlun_adapt.runtime.call import Call
-from kunlun_adapt.runtime.references import resolve
+from kunlun_adapt.runtime import changes, ledger, roles
+from kunlun_adapt.runtime.references import Patched, holders, repair, resolve, static, tables
 from kunlun_adapt.runtime.stop import refuse_failures
+from kunlun_adapt.runtime.wrapping import Reader, Replacement, hook_function
 
-Reader = Callable[..., dict[str, Any]]
+logger = logging.getLogger("kunlun_adapt")
+
+_MISSING = object()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Registered:
-    """A hook handed to HookRegistry, waiting to be read back."""
+    """A hook handed to HookRegistry; `original` is what its target held before it was applied."""
 
     entry: ledger.Entry
+    kind: str
     target: str
     hook: Any
+    repair: tuple[str, ...]
+    original: Any = _MISSING
 
 
 class HookInstaller:
-    """Takes the calls of the generated `hooks.install`."""
+    """Takes the calls of the generated `hooks.install`.
 
-    def __init__(self, role: str, registry: Any, hook_type: Any) -> None:
-        self._role = role
+    A hook for certain processes is left out of the others; a process that the map does not name
+    gets every hook, since nobody can tell what it will run.
+    """
+
+    def __init__(self, registry: Any, hook_type: Any) -> None:
+        self._role = roles.current() if roles.known() else None
         self._registry = registry
         self._type = hook_type
         self.registered: list[Registered] = []
+        self.made: list[changes.Made] = []
 
     def before(self, id: str, target: str, **how: Any) -> None:
         """Run the implementation before the original; it may return changed mapped arguments."""
@@ -51,6 +63,55 @@ class HookInstaller:
         """Put the implementation in the place of a function, or our class in that of a class."""
         self._wrap("REPLACE", id, target, **how)
 
+    def set(
+        self,
+        id: str,
+        target: str,
+        *,
+        value: Any = None,
+        repair: tuple[str, ...] = (),
+        **how: Any,
+    ) -> None:
+        """Give an upstream name a value or an object of ours."""
+        self._change(
+            id, lambda ours: changes.set_value(id, target, _either(ours, value), repair), **how
+        )
+
+    def add(self, id: str, target: str, **how: Any) -> None:
+        """Give an upstream class or module a member that it lacks."""
+        self._change(id, lambda ours: changes.add_member(target, ours), **how)
+
+    def extend(
+        self,
+        id: str,
+        target: str,
+        *,
+        value: Any = None,
+        repair: tuple[str, ...] = (),
+        **how: Any,
+    ) -> None:
+        """Add entries to an upstream list or set; what is there already is not added again."""
+        self._change(id, lambda ours: changes.extend(target, _either(ours, value), repair), **how)
+
+    def register(
+        self,
+        id: str,
+        target: str,
+        *,
+        decorates: bool,
+        readback: tuple[str, Any],
+        value: Any = None,
+        **how: Any,
+    ) -> None:
+        """Call one of upstream's own registration functions with the values."""
+        self._change(
+            id,
+            lambda ours: changes.register(
+                target, value, None if ours is _MISSING else ours, readback, decorates=decorates
+            ),
+            **how,
+        )
+
     def _wrap(
         self,
         kind: str,
@@ -66,220 +127,149 @@ class HookInstaller:
         repair: tuple[str, ...] = (),
     ) -> None:
         entry = self._entry(id, required, process)
-        if entry is None:
+        ours = self._load(entry, impl)
+        if entry is None or ours is _MISSING:
             return
-        implementation = _load(entry, impl)
-        if implementation is None:
+        try:
+            if read is not None:
+                ours = hook_function(kind, id, ours, read, positional, mapped or {})
+            elif not isinstance(ours, type):
+                raise TypeError(f"{target} is a class, and {impl} is none")
+            self._registry.register(target, ours, self._type[kind])
+        except Exception as error:  # whatever upstream raises belongs in the table
+            entry.fail(f"{type(error).__name__}: {error}")
             return
-        hook = implementation
-        if read is not None:
-            hook = _hook(kind, id, implementation, read, positional, mapped or {})
-        self._registry.register(target, hook, self._type[kind])
-        self.registered.append(Registered(entry, target, hook))
-
-    def set(self, id: str, target: str, **how: Any) -> None:
-        """Give an upstream name a value or an object of ours."""
-
-        def change(owner: Any, name: str, value: Any) -> bool:
-            getattr(owner, name)
-            setattr(owner, name, value)
-            return getattr(owner, name) is value
-
-        self._change(id, target, change, **how)
-
-    def add(self, id: str, target: str, **how: Any) -> None:
-        """Give an upstream class or module a member that it lacks."""
-
-        def change(owner: Any, name: str, value: Any) -> bool:
-            if hasattr(owner, name):
-                raise AttributeError(f"{target} exists; use `replace` or `around`")
-            setattr(owner, name, value)
-            return hasattr(owner, name)
-
-        self._change(id, target, change, **how)
-
-    def extend(self, id: str, target: str, **how: Any) -> None:
-        """Add entries to an upstream list or set; what is there already is not added again."""
-
-        def change(owner: Any, name: str, value: Any) -> bool:
-            held = getattr(owner, name)
-            add = held.add if hasattr(held, "add") else held.append
-            entries = value if isinstance(value, list) else [value]
-            for item in entries:
-                if item not in held:
-                    add(item)
-            return all(item in held for item in entries)
-
-        self._change(id, target, change, **how)
-
-    def register(self, id: str, target: str, *, decorates: bool, **how: Any) -> None:
-        """Call one of upstream's own registration functions with the values.
-
-        The implementation, where there is one, is the last argument, or is given to the decorator
-        that the function returns.
-        """
-
-        def change(owner: Any, name: str, value: Any) -> bool:
-            values, implementation = value
-            arguments = (
-                values if isinstance(values, list) else [v for v in [values] if v is not None]
+        if target in self._registry._patched:
+            entry.fail(
+                f"{target} was hooked and applied before our hooks were registered "
+                f"({', '.join(self._others(target, ours)) or 'by whom is not known'}); "
+                "upstream skips every later hook on it"
             )
-            function = getattr(owner, name)
-            if decorates:
-                function(*arguments)(implementation)
-            else:
-                function(*arguments, *([] if implementation is None else [implementation]))
-            return True
-
-        self._change(id, target, change, pair=True, **how)
+        self.registered.append(Registered(entry, kind, target, ours, repair))
 
     def _change(
         self,
         id: str,
-        target: str,
-        change: Callable[[Any, str, Any], bool],
+        make: Callable[[Any], Callable[[], str]],
         *,
         required: bool,
         impl: str | None = None,
-        value: Any = None,
         process: tuple[str, ...] = (),
-        repair: tuple[str, ...] = (),
-        pair: bool = False,
     ) -> None:
         entry = self._entry(id, required, process)
-        if entry is None:
+        ours = self._load(entry, impl) if impl is not None else _MISSING
+        if entry is None or entry.state == "failed":
             return
-        implementation = None
-        if impl is not None:
-            implementation = _load(entry, impl)
-            if implementation is None:
-                return
-        given = (value, implementation) if pair else (value if impl is None else implementation)
         try:
-            owner, name = resolve(target)
-            entry.state = "applied" if change(owner, name, given) else "failed"
+            made = changes.Made(entry, make(ours))
         except Exception as error:  # whatever upstream raises belongs in the table
-            entry.state, entry.detail = "failed", f"{type(error).__name__}: {error}"
+            entry.fail(f"{type(error).__name__}: {error}")
             return
-        if entry.state == "failed":
-            entry.detail = f"{target} does not show the change"
+        made.read_back()
+        self.made.append(made)
 
     def _entry(self, id: str, required: bool, process: tuple[str, ...]) -> ledger.Entry | None:
         entry = ledger.enter(id, required)
-        if process and self._role not in process:
+        if process and self._role is not None and self._role not in process:
             entry.state, entry.detail = "elsewhere", f"for {', '.join(process)} only"
             return None
         return entry
 
-    def read_back(self) -> None:
-        """Compare what in-tree code sees with what was registered, and stop on a required miss."""
+    def _load(self, entry: ledger.Entry | None, impl: str) -> Any:
+        """Return the implementation; a process that the hook is not for does not import it."""
+        if entry is None:
+            return _MISSING
+        try:
+            return pkgutil.resolve_name(impl)
+        except Exception as error:  # an implementation module may raise anything
+            entry.fail(f"{impl} cannot be loaded: {type(error).__name__}: {error}")
+            return _MISSING
+
+    def before_apply(self) -> None:
+        """Note what each target holds, and withdraw the hooks that upstream would apply wrongly."""
         for item in self.registered:
+            if item.original is not _MISSING or item.entry.state == "failed":
+                continue
             try:
                 owner, name = resolve(item.target)
-                held = owner.__dict__[name] if isinstance(owner, type) else getattr(owner, name)
-            except (ImportError, AttributeError, KeyError) as error:
-                item.entry.state = "failed"
-                item.entry.detail = f"{item.target}: {type(error).__name__}: {error}"
+                raw = static(owner, name)
+                fault = _unhookable(owner, name, raw, item.hook)
+            except Exception as error:  # whatever upstream raises belongs in the table
+                fault = f"{type(error).__name__}: {error}"
+            if fault:
+                item.entry.fail(f"{item.target}: {fault}")
+                self._withdraw(item)
                 continue
-            item.entry.state = "applied" if _holds(held, item.hook) else "failed"
+            item.original = _function(raw)
+            if isinstance(item.hook, Replacement):
+                item.hook.original = item.original
+
+    def read_back(self) -> None:
+        """Compare what in-tree code sees with what was registered, and stop on a required miss."""
+        patched = []
+        for item in self.registered:
             if item.entry.state == "failed":
-                item.entry.detail = (
-                    f"{item.target} is not hooked; see SGLang's log for HookRegistry"
-                )
+                continue
+            fault = self._fault(item)
+            if fault:
+                item.entry.fail(fault)
+                continue
+            item.entry.state = "applied"
+            owner, name = resolve(item.target)
+            module = owner.__name__ if isinstance(owner, ModuleType) else owner.__module__
+            patched.append(Patched(item.entry.id, module, name, item.original))
+        for id, places in holders(patched).items():
+            ledger.LEDGER.entries[id].fail(
+                f"{', '.join(places)} still hold the original; list them in `repair`"
+            )
+        for id, places in tables(patched).items():
+            note = f"{', '.join(places)} hold the original; if upstream reads it there, `repair` it"
+            ledger.LEDGER.entries[id].detail = note
+            logger.warning("hook %s: %s", id, note)
+        for made in self.made:
+            made.read_back()
         refuse_failures()
 
-
-def _load(entry: ledger.Entry, impl: str) -> Any:
-    try:
-        return pkgutil.resolve_name(impl)
-    except Exception as error:  # an implementation module may raise anything
-        entry.state = "failed"
-        entry.detail = f"{impl} cannot be loaded: {type(error).__name__}: {error}"
-        return None
-
-
-def _hook(
-    kind: str,
-    id: str,
-    implementation: Callable[[Call], Any],
-    read: Reader,
-    positional: tuple[str, ...],
-    mapped: Mapping[str, str],
-) -> Callable[..., Any]:
-    """Return the function that HookRegistry is given, in the form that `kind` is called in."""
-
-    def make(original: Any, args: Any, kwargs: Any, result: Any = None) -> Call:
-        arguments = read(*args, **kwargs)
-        return Call(id, original, args, kwargs, arguments, positional, mapped, result)
-
-    def run(call: Call) -> Any:
+    def _fault(self, item: Registered) -> str:
+        """Return why a hook is not in effect, or "" where it is; repairs what the map lists."""
         try:
-            return implementation(call)
-        except Exception as error:
-            _name_in(error, id)
-            raise
+            owner, name = resolve(item.target)
+            held = static(owner, name)
+        except Exception as error:  # whatever upstream raises belongs in the table
+            return f"{item.target}: {type(error).__name__}: {error}"
+        later = self._replaced_by(item)
+        if later:
+            return f"{item.target} is replaced again, by {later}; upstream lets the last one win"
+        inner = _inside(held, item.hook)
+        if inner is _MISSING:
+            return f"{item.target} is not hooked; see SGLang's log for HookRegistry"
+        if isinstance(item.hook, Replacement):
+            item.hook.original = inner
+        faults = [f for p in item.repair if (f := repair(p, item.original, getattr(owner, name)))]
+        if isinstance(item.hook, type):
+            left = _subclasses(item.original, item.hook)
+            if left:
+                faults.append(
+                    f"{', '.join(left)} were derived from the original before it was replaced; "
+                    "list them in `repair`"
+                )
+        return "; ".join(faults)
 
-    if kind == "AROUND":
-        return lambda original, *args, **kwargs: run(make(original, args, kwargs))
-    if kind == "AFTER":
-        return lambda result, *args, **kwargs: run(make(_no_original(id), args, kwargs, result))
-    if kind == "BEFORE":
+    def _replaced_by(self, item: Registered) -> str:
+        if item.kind != "REPLACE":
+            return ""
+        kind = self._type["REPLACE"]
+        hooks = [h for h in self._registry._hooks.get(item.target, ()) if h[0] is kind]
+        return "" if not hooks or hooks[-1][1] is item.hook else _source(hooks[-1])
 
-        def before(*args: Any, **kwargs: Any) -> Any:
-            call = make(_no_original(id), args, kwargs)
-            changes = run(call)
-            return None if changes is None else call.changed(changes)
+    def _others(self, target: str, hook: Any) -> list[str]:
+        return [_source(h) for h in self._registry._hooks.get(target, ()) if h[1] is not hook]
 
-        return before
-
-    cell: dict[str, Any] = {}
-
-    def replacement(*args: Any, **kwargs: Any) -> Any:
-        return run(make(lambda *a, **k: cell["original"](*a, **k), args, kwargs))
-
-    replacement.cell = cell  # type: ignore[attr-defined]  # filled when it is read back
-    return replacement
-
-
-def _name_in(error: Exception, id: str) -> None:
-    note = f"raised by the implementation of hook {id!r} (kunlun-adapt explain {id})"
-    if hasattr(error, "add_note"):
-        error.add_note(note)
-    else:
-        importlib.import_module("logging").getLogger("kunlun_adapt").error("%s: %s", error, note)
-
-
-def _no_original(id: str) -> Callable[..., Any]:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise TypeError(f"{id}: only `around` and `replace` hooks may call the original")
-
-    return refuse
-
-
-def _holds(held: Any, hook: Any) -> bool:
-    """Tell whether `held` is the hook, or a chain of HookRegistry's wrappers with it inside."""
-    if isinstance(held, (classmethod, staticmethod)):
-        held = held.__func__
-    while held is not None:
-        if held is hook:
-            return True
-        cells = [c.cell_contents for c in getattr(held, "__closure__", None) or () if _filled(c)]
-        inner = getattr(held, "__wrapped__", None)
-        if any(c is hook for c in cells):
-            cell = getattr(hook, "cell", None)
-            if cell is not None:
-                cell["original"] = inner
-            return True
-        held = inner
-    return False
-
-
-def _filled(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018 -- an empty cell raises
-    except ValueError:
-        return False
-    return True
+    def _withdraw(self, item: Registered) -> None:
+        hooks = self._registry._hooks.get(item.target, [])
+        hooks[:] = [h for h in hooks if h[1] is not item.hook]
+        if not hooks:
+            self._registry._hooks.pop(item.target, None)
 
 
 def read_back_after_apply(registry: Any, installer: HookInstaller) -> None:
@@ -292,8 +282,68 @@ def read_back_after_apply(registry: Any, installer: HookInstaller) -> None:
 
     @functools.wraps(original)
     def apply_hooks(cls: Any) -> Any:
+        installer.before_apply()
         result = original(cls)
         installer.read_back()
         return result
 
     registry.apply_hooks = classmethod(apply_hooks)
+
+
+def _either(ours: Any, value: Any) -> Any:
+    return value if ours is _MISSING else ours
+
+
+def _source(registered: Any) -> str:
+    source = registered[2]
+    package = getattr(source, "dist_name", None) or getattr(source, "plugin_name", None)
+    return f"{registered[0].value} of {package or 'an unknown plugin'}"
+
+
+def _function(raw: Any) -> Any:
+    return raw.__func__ if isinstance(raw, (classmethod, staticmethod)) else raw
+
+
+def _unhookable(owner: Any, name: str, raw: Any, hook: Any) -> str:
+    """Return why HookRegistry must not be let at a target: it would apply the hook, and wrongly."""
+    if isinstance(raw, property):
+        return "it is a property, which a hook would turn into a method"
+    if isinstance(owner, type) and name not in owner.__dict__ and inspect.ismethod(raw):
+        return f"{owner.__name__} inherits it; hook it on the class that defines it"
+    if isinstance(raw, type) != isinstance(hook, type):
+        return f"it is {'a class' if isinstance(raw, type) else 'no class'}, and the hook is not"
+    if not callable(_function(raw)):
+        return "it cannot be called, and upstream would overwrite every equal value; use `set`"
+    return ""
+
+
+def _subclasses(original: Any, ours: type) -> list[str]:
+    """Return the classes derived from a replaced class that know nothing of ours."""
+    return [
+        f"{cls.__module__}.{cls.__qualname__}"
+        for cls in type.__subclasses__(original)
+        if not issubclass(cls, ours) and cls not in ours.__mro__
+    ]
+
+
+def _inside(held: Any, hook: Any) -> Any:
+    """Return what lies inside `hook` in a chain of HookRegistry's wrappers, `_MISSING` without it.
+
+    A wrapper names what it wraps in `__wrapped__`, and holds its hook in its closure.
+    """
+    held = _function(held)
+    while held is not None:
+        if held is hook:
+            return None
+        inner = getattr(held, "__wrapped__", None)
+        if any(_content(cell) is hook for cell in getattr(held, "__closure__", None) or ()):
+            return inner
+        held = inner
+    return _MISSING
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # an empty cell
+        return _MISSING

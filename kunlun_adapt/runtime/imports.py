@@ -17,7 +17,7 @@ def when_imported(name: str, patch: Patch) -> bool:
     """Call `patch` when module `name` is imported whole; at once if it is already.
 
     Returns whether the module had been imported before. A module that is being imported at this
-    moment is patched when it is done.
+    moment is patched when it is done; if that import fails, when a later one succeeds.
     """
     module = sys.modules.get(name)
     if module is None:
@@ -31,7 +31,7 @@ def when_imported(name: str, patch: Patch) -> bool:
 
 
 def _half_imported(module: ModuleType) -> bool:
-    return bool(getattr(module.__spec__, "_initializing", False))
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
 class _WatchedSpec(importlib.machinery.ModuleSpec):
@@ -44,11 +44,14 @@ class _WatchedSpec(importlib.machinery.ModuleSpec):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if name == "_initializing" and value is False:
-            patches, self._patches = self._patches, []
-            for module, patch in patches:
-                if sys.modules.get(module.__name__) is module:
-                    patch(module)
+        if name != "_initializing" or value is not False:
+            return
+        patches, self._patches = self._patches, []
+        for module, patch in patches:
+            if sys.modules.get(self.name) is module:
+                patch(module)
+            else:  # the import failed; the next one makes another module
+                when_imported(self.name, patch)
 
 
 def _when_done(module: ModuleType, patch: Patch) -> None:

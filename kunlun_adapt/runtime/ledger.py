@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Literal
 
 from kunlun_adapt.runtime import roles
+
+logger = logging.getLogger("kunlun_adapt")
 
 RUN_DIR = "KUNLUN_ADAPT_RUN_DIR"
 INTERVAL = 0.5
@@ -25,12 +28,20 @@ State = Literal["pending", "applied", "failed", "elsewhere"]
 
 @dataclass(slots=True)
 class Entry:
-    """One binding in this process. `elsewhere`: the map gives it to other processes only."""
+    """One binding in this process.
+
+    `pending`: not due yet. `elsewhere`: nothing to do here, since the map gives it to other
+    processes only, or the real thing is there and needs no stand-in; `detail` says which.
+    """
 
     id: str
     required: bool
     state: State = "pending"
     detail: str = ""
+
+    def fail(self, detail: str) -> None:
+        """Record that the binding is not in effect, and why."""
+        self.state, self.detail = "failed", detail
 
 
 @dataclass(slots=True)
@@ -40,21 +51,32 @@ class Ledger:
     release: str = ""
     profile: str = ""
     workspace: str = ""
+    map: str = ""
+    map_revision: str = ""
+    refused: str = ""
     entries: dict[str, Entry] = field(default_factory=dict)
     tallies: dict[str, tuple[tuple[str, ...], list[int]]] = field(default_factory=dict)
     fallbacks: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class _File:
+    """The file in the run directory: what it holds, who may write it, whether it can be."""
+
+    guard: threading.Lock = field(default_factory=threading.Lock)
+    text: str = ""
+    failing: bool = False
+    started: bool = False
+
+
 LEDGER = Ledger()
 _settlers: list[Callable[[], None]] = []
-_written = ""
+_file = _File()
 
 
 def tally(operator: str, tiers: tuple[str, ...]) -> list[int]:
     """Return the counters of an operator's tiers."""
-    if operator not in LEDGER.tallies:
-        LEDGER.tallies[operator] = (tiers, [0] * len(tiers))
-    return LEDGER.tallies[operator][1]
+    return LEDGER.tallies.setdefault(operator, (tiers, [0] * len(tiers)))[1]
 
 
 def fallback(operator: str, tier: str, reason: str) -> None:
@@ -76,58 +98,83 @@ def snapshot() -> dict[str, object]:
     """Return the ledger as the JSON object that the run directory holds (schema 1)."""
     for look in _settlers:
         look()
+    # `sorted` copies in one go: other threads go on adding to the dictionaries.
+    entries = sorted(LEDGER.entries.values(), key=lambda e: e.id)
+    tallies = sorted(LEDGER.tallies.items())
+    fallbacks = sorted(LEDGER.fallbacks.items())
     return {
         "schema": 1,
         "process": roles.current(),
         "pid": os.getpid(),
+        "parent": os.getppid(),
         "release": LEDGER.release,
         "profile": LEDGER.profile,
         "simulator": LEDGER.profile == "simulator",
         "workspace": LEDGER.workspace,
+        "map": LEDGER.map,
+        "map_revision": LEDGER.map_revision,
+        "refused": LEDGER.refused,
         "bindings": [
             {"id": e.id, "state": e.state, "required": e.required, "detail": e.detail}
-            for e in sorted(LEDGER.entries.values(), key=lambda e: e.id)
+            for e in entries
         ],
         "operators": {
-            name: dict(zip(tiers, counts, strict=True))
-            for name, (tiers, counts) in sorted(LEDGER.tallies.items())
+            name: dict(zip(tiers, counts, strict=True)) for name, (tiers, counts) in tallies
         },
         "fallbacks": [
             {"operator": operator, "tier": tier, "reason": reason}
-            for (operator, tier), reason in sorted(LEDGER.fallbacks.items())
+            for (operator, tier), reason in fallbacks
         ],
     }
 
 
 def write() -> None:
-    """Bring the process's file in the run directory up to date, atomically."""
-    global _written
+    """Bring the process's file in the run directory up to date, atomically.
+
+    A disk that fails is logged once, until it works again; serving does not depend on it.
+    """
     folder = os.environ.get(RUN_DIR)
     if not folder:
         return
-    text = json.dumps(snapshot(), indent=1)
-    if text == _written:
-        return
-    path = Path(folder) / f"{os.getpid()}.json"
+    with _file.guard:
+        try:
+            text = json.dumps(snapshot(), indent=1)
+            if text != _file.text:
+                _put(Path(folder) / f"{os.getpid()}.json", text)
+                _file.text = text
+            _file.failing = False
+        except OSError as error:
+            if not _file.failing:
+                logger.warning("the ledger cannot be written to %s: %s", folder, error)
+            _file.failing = True
+
+
+def _put(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_suffix(".part")
     half.write_text(text, encoding="utf-8")
     half.replace(path)
-    _written = text
 
 
 def start_writer() -> None:
     """Keep the file up to date from a daemon thread; SGLang ends its processes with a kill."""
-    if not os.environ.get(RUN_DIR):
+    folder = os.environ.get(RUN_DIR)
+    if not folder or _file.started:
         return
+    os.environ[RUN_DIR] = os.path.abspath(folder)  # the process, or a child, may change folders
+    _file.started = True
     _start_thread()
     atexit.register(write)
     os.register_at_fork(after_in_child=_after_fork)
 
 
 def _after_fork() -> None:
-    global _written
-    _written = ""
+    """Begin a file of the child's own; what its parent counted is in the parent's."""
+    global _file
+    _file = _File(started=True)
+    for _, counts in LEDGER.tallies.values():
+        counts[:] = [0] * len(counts)
+    LEDGER.fallbacks.clear()
     _start_thread()
 
 

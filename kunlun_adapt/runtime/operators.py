@@ -9,23 +9,26 @@ from typing import Any
 from kunlun_adapt.runtime import ledger
 from kunlun_adapt.runtime.generated import PACKAGE
 
+OWN = "taken when our class is made"
+
 
 def operator(name: str) -> Callable[..., Any]:
     """Return the dispatch function of an operator; take it once, at construction.
 
     Raises LookupError where the plan of this release has no such operator.
     """
+    module_name = f"{PACKAGE}.operators.{name}"
     try:
-        module = importlib.import_module(f"{PACKAGE}.operators.{name}")
+        module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
+        # Anything else that is missing is missing inside the operator, and says so itself.
+        if not error.name or not module_name.startswith(error.name):
+            raise
         raise LookupError(
             f"operator {name!r} is not in the plan of this process; is its recipe's `serves` set?"
         ) from error
     function: Callable[..., Any] = getattr(module, name)
-    for entry in ledger.LEDGER.entries.values():
+    for entry in list(ledger.LEDGER.entries.values()):
         if entry.id.startswith(f"{name}/") and entry.detail == OWN:
             entry.state = "applied"
     return function
-
-
-OWN = "taken when our class is made"

@@ -1,7 +1,7 @@
 """The generated modules for the installed release: from the cache, or compiled now.
 
-The facts of upstream come from the lock. The files that hold bound symbols are hashed against it;
-where they differ (a patched tree, a release that is not locked) the installed tree is read.
+A warm process reads the inputs, hashes them and takes the text; it imports neither the YAML parser
+nor the compiler.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
-import logging
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kunlun_adapt.diagnostics import AdaptError
+from kunlun_adapt.diagnostics.finding import AdaptError
 from kunlun_adapt.locate import LOCK_FILE, template_folders, workspace_files
 from kunlun_adapt.runtime import cache
-from kunlun_adapt.runtime.stop import Failure, stop
-
-logger = logging.getLogger("kunlun_adapt")
 
 UNVERIFIED = "KUNLUN_ADAPT_UNVERIFIED"
+_COMPILER = ("documents", "upstream", "plan", "source", "runtime")
+_VERSION = re.compile(r"^__version__\b[^\n=]*=[^\n'\"]*['\"]([^'\"\n]+)['\"]", re.M)
+_DIST_INFO = re.compile(r"sglang-([^-]+)\.dist-info\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +35,24 @@ class Installed:
 
 
 def installed_sglang() -> Installed:
-    """Find the installed SGLang without importing it. Raises AdaptError."""
+    """Find the installed SGLang without importing it. Raises AdaptError.
+
+    A patched copy that comes first on the path may have no metadata beside it, and that of another
+    release behind it, so its own word for its version comes before what is installed elsewhere.
+    """
     module = sys.modules.get("sglang")
-    spec = module.__spec__ if module is not None else importlib.util.find_spec("sglang")
+    spec = getattr(module, "__spec__", None) or importlib.util.find_spec("sglang")
     places = list(spec.submodule_search_locations or ()) if spec is not None else []
-    try:
-        version = importlib.metadata.version("sglang")
-    except importlib.metadata.PackageNotFoundError:
-        version = ""
-    if not places or not version:
+    if not places:
         raise AdaptError("SGLang is not installed here", "pip install sglang")
-    return Installed(version, Path(places[0]).parent)
+    root = Path(places[0]).parent
+    version = _beside(root) or _stated(root) or _known_to_python()
+    if not version:
+        raise AdaptError(
+            f"the SGLang in {root} does not state its version",
+            "install it by pip, or add its dist-info folder beside it",
+        )
+    return Installed(version, root)
 
 
 def prepare(root: Path, installed: Installed, profile: str) -> cache.Cached:
@@ -53,100 +60,91 @@ def prepare(root: Path, installed: Installed, profile: str) -> cache.Cached:
     unverified = os.environ.get(UNVERIFIED) == "1"
     name = cache.key(
         [
+            ("python", repr(sys.version_info[:2]).encode()),
             ("release", installed.version.encode()),
             ("profile", profile.encode()),
             ("unverified", str(unverified).encode()),
-            *_inputs(root),
+            *_documents(root),
+            *_compiler(root),
         ]
     )
     kept = cache.load(name)
-    if kept is not None and not _drifted(installed, kept.files):
+    if kept is not None and not drifted(installed, kept.files):
         return kept
-    return _compile(root, installed, profile, unverified, name)
+    from kunlun_adapt.runtime.compiling import compile_here
+
+    made = compile_here(root, installed, profile, unverified=unverified)
+    if made.files:
+        cache.save(name, made)
+    return made
 
 
-def _inputs(root: Path) -> Iterable[tuple[str, bytes]]:
-    """Yield all that the text is made from: documents, templates, lock and our own compiler."""
-    package = Path(__file__).resolve().parent.parent
-    places = [path for _, path in workspace_files(root)] + [root / LOCK_FILE]
-    for templates in template_folders(root):
-        places += sorted(templates.glob("*.j2"))
-    for part in ("documents", "upstream", "plan", "source"):
-        places += sorted((package / part).glob("*.py"))
-    for path in places:
-        if path.is_file():
-            yield path.name, path.read_bytes()
+def map_revision(root: Path) -> str:
+    """Return a short hash of the workspace's documents and lock, to tell two runs apart."""
+    return cache.key(_documents(root))[:12]
 
 
-def _drifted(installed: Installed, files: Mapping[str, str]) -> list[str]:
+def drifted(installed: Installed, files: Mapping[str, str]) -> list[str]:
     """Return the upstream files that are not what they were when the facts were taken."""
-    drifted = []
+    found = []
     for file, digest in files.items():
         try:
-            found = hashlib.sha256((installed.root / file).read_bytes()).hexdigest()
+            now = hashlib.sha256((installed.root / file).read_bytes()).hexdigest()
         except OSError:
-            found = ""
-        if found != digest:
-            drifted.append(file)
-    return drifted
+            now = ""
+        if now != digest:
+            found.append(file)
+    return found
 
 
-def _compile(
-    root: Path, installed: Installed, profile: str, unverified: bool, name: str
-) -> cache.Cached:
-    from kunlun_adapt.documents import in_range, load_catalog
-    from kunlun_adapt.plan import make_plan
-    from kunlun_adapt.source import compile_plan, template_folder
-    from kunlun_adapt.upstream import Facts, Lock, LockFacts, Resolver, open_release, read_lock
+def _documents(root: Path) -> Iterable[tuple[str, bytes]]:
+    yield from _contents([*workspace_files(root), (LOCK_FILE, root / LOCK_FILE)])
 
-    catalog = load_catalog(root)
-    if catalog.findings:
-        raise stop(
-            f"the documents in {root} have {len(catalog.findings)} finding(s)",
-            [Failure(str(f.position), f"{f.code}: {f.message}") for f in catalog.findings[:20]],
-            "run kunlun-adapt validate",
-        )
-    if catalog.platform_map is None:
-        raise AdaptError(f"no usable platform_map.yaml in {root}", "run kunlun-adapt validate")
-    claim = catalog.platform_map.model.sglang
-    if not in_range(claim, installed.version):
-        if not unverified:
-            raise AdaptError(
-                f"sglang {installed.version} lies outside what the map claims ({claim})",
-                "install a claimed release, widen the claim after `kunlun-adapt validate "
-                f"--beyond-claims`, or set {UNVERIFIED}=1 to try it all the same",
-            )
-        logger.warning(
-            "sglang %s lies outside what the map claims (%s); trying it, since %s=1",
-            installed.version,
-            claim,
-            UNVERIFIED,
-        )
-    lock = read_lock(root / LOCK_FILE) if (root / LOCK_FILE).is_file() else Lock()
-    files = lock.files(installed.version)
-    drifted = _drifted(installed, files)
-    facts: Facts = LockFacts(lock, installed.version)
-    if drifted or not files:
-        what = f"{len(drifted)} file(s) differ from the lock" if files else "it is not in the lock"
-        logger.warning("sglang %s: %s; reading the installed tree", installed.version, what)
-        facts = Resolver(open_release(str(installed.root)))
-        files = {}
-    plan = make_plan(catalog, facts, profile, beyond_claims=unverified)
-    missing = [(b, m) for b, m in plan.unresolved() if b.required]
-    if missing:
-        raise stop(
-            f"{len(missing)} target(s) do not exist in sglang {installed.version}",
-            [
-                Failure(
-                    b.id,
-                    f"{root / b.position.file}:{b.position.line}: {m.path}: {m.detail or m.reason}",
-                )  # fmt: skip
-                for b, m in missing
-            ],
-            f"run kunlun-adapt validate --sglang {installed.root}: it suggests the edit",
-        )
-    source = compile_plan(plan, template_folder(root))
-    cached = cache.Cached(source.modules, files)
-    if files:
-        cache.save(name, cached)
-    return cached
+
+def _compiler(root: Path) -> Iterable[tuple[str, bytes]]:
+    """Yield the templates and our own code: all else that the text is made from."""
+    package = Path(__file__).resolve().parent.parent
+    places: list[tuple[str, Path]] = []
+    for folder in template_folders(root):
+        if folder.is_dir():
+            places += [(f"templates/{p.name}", p) for p in sorted(folder.glob("*.j2"))]
+            break
+    for part in _COMPILER:
+        places += [(f"{part}/{p.name}", p) for p in sorted((package / part).glob("*.py"))]
+    yield from _contents([*places, ("locate.py", package / "locate.py")])
+
+
+def _contents(places: Iterable[tuple[str, Path]]) -> Iterable[tuple[str, bytes]]:
+    for name, path in places:
+        try:
+            yield name, path.read_bytes()
+        except FileNotFoundError:
+            continue
+
+
+def _beside(root: Path) -> str | None:
+    """Return the version of the only metadata folder beside the package."""
+    try:
+        names = [m[1] for name in os.listdir(root) if (m := _DIST_INFO.match(name))]
+    except OSError:
+        return None
+    return names[0] if len(names) == 1 else None
+
+
+def _stated(root: Path) -> str | None:
+    """Return the version that the package spells out."""
+    for name in ("_version.py", "version.py"):
+        try:
+            found = _VERSION.search((root / "sglang" / name).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            continue
+        if found:
+            return found[1]
+    return None
+
+
+def _known_to_python() -> str | None:
+    try:
+        return importlib.metadata.version("sglang")
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -11,19 +11,31 @@ SIMULATOR = "KUNLUN_ADAPT_SIMULATOR"
 
 # The map is the only place that names the runtime's module. Reading this one line spares every
 # process on every machine without a card the YAML parser.
+_KEY = re.compile(rb"(?<![\w-])probe[\"']?[ \t]*:")
 _PROBE = re.compile(
-    rb"^[ \t]*probe:[ \t]*\{[ \t]*module:[ \t]*[\"']?([A-Za-z_][A-Za-z0-9_.]*)", re.M
+    rb"^[ \t]+probe:[ \t]*\{[ \t]*module:[ \t]*"
+    rb"(?P<quote>[\"']?)(?P<module>[A-Za-z_][A-Za-z0-9_.]*)(?P=quote)[ \t]*\}",
+    re.M,
 )
 
 
 def profile() -> str | None:
     """Return the profile that stands in for the device here, or None without one.
 
-    Raises SystemExit(1) where the simulator is asked for and the real runtime is present.
+    Raises SystemExit(1) where the simulator is asked for and the real runtime is present, and
+    where the map that says what to look for cannot be read.
     """
+    from kunlun_adapt.diagnostics.finding import AdaptError
+
+    try:
+        module = probe_module()
+    except (AdaptError, OSError) as error:
+        from kunlun_adapt.runtime.stop import stop_for
+
+        known = error if isinstance(error, AdaptError) else AdaptError(str(error))
+        raise stop_for(known, "whether there is a device cannot be told") from error
     asked = os.environ.get(SIMULATOR) == "1"
-    module = probe_module()
-    present = module is not None and _present(module)
+    present = _present(module)
     if asked and present:
         from kunlun_adapt.runtime.stop import Failure, stop
 
@@ -37,18 +49,24 @@ def profile() -> str | None:
     return "card" if present else None
 
 
-def probe_module() -> str | None:
-    """Return the module that the map's `device.probe` names."""
+def probe_module() -> str:
+    """Return the module that the map's `device.probe` names. Raises AdaptError or OSError."""
     from kunlun_adapt.locate import MAP_FILE, find_workspace
 
     path: Path = find_workspace() / MAP_FILE
-    found = _PROBE.search(path.read_bytes())
-    if found:
-        return found[1].decode()
+    text = path.read_bytes()
+    found = _PROBE.search(text)
+    # Where the word is a key more than once, only the parser can tell which one is meant.
+    if found and len(_KEY.findall(text)) == 1:
+        return found["module"].decode()
+    from kunlun_adapt.diagnostics.finding import AdaptError
     from kunlun_adapt.documents import load_catalog
 
-    platform_map = load_catalog(path.parent).platform_map
-    return platform_map.model.device.probe.module if platform_map else None
+    catalog = load_catalog(path.parent)
+    if catalog.platform_map is None:
+        first = f": {catalog.findings[0].message}" if catalog.findings else ""
+        raise AdaptError(f"no usable {path}{first}", "run kunlun-adapt validate")
+    return catalog.platform_map.model.device.probe.module
 
 
 def _present(module: str) -> bool:

@@ -17,6 +17,8 @@ CHOICES = "- {target: sglang.srt.utils.common.CHOICES}"
 def hook(bench: Bench, type: str, target: str, how: str = "") -> Bench:
     """Put a third hook into the map."""
     value = "" if type in ("set", "extend", "add") else how
+    if type == "register":
+        value = ", readback: {target: sglang.srt.utils.common.CHOICES}"
     return bench.edit(
         MAP,
         "hooks:\n",

@@ -58,7 +58,9 @@ def install(hooks):
         impl='kunlun_adapt.kernels.attention.backend:create_backend',
         value=['kunlun'],
         decorates=True,
-        readback=('sglang.srt.layers.attention.attention_registry.ATTENTION_BACKENDS', 'kunlun'),
+        readback=(
+            'sglang.srt.layers.attention.attention_registry.ATTENTION_BACKENDS', 'kunlun',
+        ),
         process=('scheduler',),
         required=True,
     )
@@ -70,7 +72,10 @@ def install(hooks):
         impl='kunlun_adapt.hooks.attention:mla_forward_method',
         value=['kunlun'],
         decorates=False,
-        readback=('sglang.srt.models.deepseek_common.attention_backend_handler.AttentionBackendRegistry._handlers', 'kunlun'),
+        readback=(
+            'sglang.srt.models.deepseek_common.attention_backend_handler.AttentionBackendRegistry._handlers',
+            'kunlun',
+        ),
         process=('scheduler',),
         required=True,
     )

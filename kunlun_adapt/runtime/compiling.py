@@ -1,0 +1,143 @@
+"""Compiling the workspace for the installed release, where nothing is cached for it.
+
+The facts of upstream come from the lock. Where the installed files are not those that were locked
+(a patched tree, a release that is not locked) they come from the installed tree, and that is said.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+from kunlun_adapt.diagnostics.finding import AdaptError
+from kunlun_adapt.documents import Catalog, in_range, load_catalog
+from kunlun_adapt.locate import LOCK_FILE
+from kunlun_adapt.plan import Plan, make_plan
+from kunlun_adapt.runtime import ledger
+from kunlun_adapt.runtime.cache import Cached
+from kunlun_adapt.runtime.prepare import UNVERIFIED, Installed, drifted
+from kunlun_adapt.runtime.stop import Failure, stop
+from kunlun_adapt.source import compile_plan, template_folder
+from kunlun_adapt.upstream import (
+    Facts,
+    Lock,
+    LockError,
+    LockFacts,
+    Missing,
+    ReleaseError,
+    Resolver,
+    open_release,
+    read_lock,
+)
+
+logger = logging.getLogger("kunlun_adapt")
+
+SHOWN = 20
+
+
+def compile_here(root: Path, installed: Installed, profile: str, *, unverified: bool) -> Cached:
+    """Return the generated modules for the installed SGLang.
+
+    Its `files` are empty where the text was made from a tree that the lock does not know, and must
+    then not be kept. Raises AdaptError, or SystemExit with a table.
+    """
+    try:
+        catalog = _catalog(root)
+        _check_claim(catalog, installed, unverified)
+        facts, files = _facts(root, installed)
+        plan = make_plan(catalog, facts, profile, beyond_claims=unverified)
+        plan, smaller = _served(plan)
+        modules = compile_plan(plan, template_folder(root)).modules
+        # What was left out has to be said at every start, so such a text is not kept.
+        return Cached(modules, {} if smaller else files)
+    except ReleaseError as error:
+        raise AdaptError(error.message, error.hint) from error
+    except LockError as error:
+        raise AdaptError(
+            f"the lock cannot be read: {error}", "restore it, or write it anew: kunlun-adapt lock"
+        ) from error
+
+
+def _catalog(root: Path) -> Catalog:
+    catalog = load_catalog(root)
+    if catalog.findings:
+        raise stop(
+            f"the documents in {root} have {len(catalog.findings)} finding(s)",
+            [Failure(str(f.position), f"{f.code}: {f.message}") for f in catalog.findings[:SHOWN]],
+            "run kunlun-adapt validate",
+        )
+    return catalog
+
+
+def _check_claim(catalog: Catalog, installed: Installed, unverified: bool) -> None:
+    if catalog.platform_map is None:
+        raise AdaptError(
+            f"no usable platform_map.yaml in {catalog.root}", "run kunlun-adapt validate"
+        )
+    claim = catalog.platform_map.model.sglang
+    if in_range(claim, installed.version):
+        return
+    outside = f"sglang {installed.version} lies outside what the map claims ({claim})"
+    if not unverified:
+        raise AdaptError(
+            outside,
+            "install a claimed release, widen the claim after `kunlun-adapt validate "
+            f"--beyond-claims`, or set {UNVERIFIED}=1 to try it all the same",
+        )
+    logger.warning("%s; trying it, since %s=1", outside, UNVERIFIED)
+
+
+def _facts(root: Path, installed: Installed) -> tuple[Facts, dict[str, str]]:
+    """Return what is known about the release, and the hashes of the files that it was read from."""
+    path = root / LOCK_FILE
+    lock = read_lock(path) if path.is_file() else Lock()
+    files = lock.files(installed.version)
+    changed = drifted(installed, files)
+    if files and not changed:
+        return LockFacts(lock, installed.version), files
+    what = f"{_some(changed)} differ from the lock" if files else "it is not in the lock"
+    logger.warning(
+        "sglang %s in %s: %s; reading the installed tree",
+        installed.version,
+        installed.root,
+        what,
+    )
+    return Resolver(open_release(f"{installed.root}@{installed.version}")), {}
+
+
+def _some(files: list[str]) -> str:
+    shown = ", ".join(files[:3])
+    return f"{len(files)} file(s) ({shown}{', …' if len(files) > 3 else ''})"
+
+
+def _served(plan: Plan) -> tuple[Plan, bool]:
+    """Return the plan without what the release lacks, and whether that left anything out.
+
+    Raises SystemExit where a required binding is among it.
+    """
+    missing = plan.unresolved()
+    lost = [(b, m) for b, m in missing if b.required]
+    if lost:
+        raise stop(
+            f"{len(lost)} target(s) do not exist in sglang {plan.release}",
+            [Failure(b.id, f"{m.path}: {m.detail or m.reason}") for b, m in lost],
+            f"run kunlun-adapt validate --sglang {plan.release}: it suggests the edit",
+        )
+    for binding, absent in missing:
+        ledger.enter(binding.id, False).fail(f"{absent.path}: {absent.detail or absent.reason}")
+        logger.warning(
+            "%s: %s does not exist in sglang %s; it is not required, and left out",
+            binding.id,
+            absent.path,
+            plan.release,
+        )
+    if not missing:
+        return plan, False
+    kept = replace(
+        plan,
+        members=tuple(m for m in plan.members if not isinstance(m.symbol, Missing)),
+        hooks=tuple(h for h in plan.hooks if not isinstance(h.symbol, Missing)),
+        kernels=tuple(k for k in plan.kernels if not isinstance(k.symbol, Missing)),
+    )
+    return kept, True
