@@ -13,7 +13,7 @@ from kunlun_adapt.check.releases import bounds
 from kunlun_adapt.check.wording import scalar
 from kunlun_adapt.diagnostics import Position
 from kunlun_adapt.plan import PLATFORM, Member
-from kunlun_adapt.upstream import Missing, Suggestion, Symbol
+from kunlun_adapt.upstream import Location, Missing, Suggestion, Symbol
 
 UPSTREAM = "sglang"
 SURE = 0.7
@@ -118,6 +118,16 @@ def _suggested(context: Context, missing: Missing) -> Missing:
     if context.reader is None or missing.suggestions:
         return missing
     return context.reader.suggest(missing, _fingerprint(context, missing.path))
+
+
+def nearest(context: Context, missing: Missing) -> Location | None:
+    """Return the upstream line to look at: what is near, or how far the path does resolve."""
+    if missing.at is not None:
+        return missing.at
+    if missing.suggestions:
+        return missing.suggestions[0].location
+    deepest = context.facts.resolve(missing.deepest) if missing.deepest else None
+    return deepest.location if isinstance(deepest, Symbol) else None
 
 
 def _fingerprint(context: Context, path: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kunlun_adapt.check.context import Context, finding
-from kunlun_adapt.check.targets import UPSTREAM, Lost, lost, where_now
+from kunlun_adapt.check.targets import UPSTREAM, Lost, lost, nearest, where_now
 from kunlun_adapt.diagnostics import Finding
 
 
@@ -20,7 +20,7 @@ def rule(context: Context) -> Iterable[Finding]:
                 use.position,
                 binding=use.binding,
                 target=use.path,
-                upstream=missing.at,
+                upstream=nearest(context, missing),
                 suggestion=_suggestion(context, found),
             )
 
