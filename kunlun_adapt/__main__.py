@@ -1,0 +1,5 @@
+"""`python -m kunlun_adapt`: the command line."""
+
+from kunlun_adapt.cli import main
+
+main()
