@@ -82,10 +82,7 @@ def serve_and_compare(folder: Path) -> None:
             shown = seconds
             say(f"  starting SGLang … {seconds:.0f} s")
 
-    say(
-        "$ kunlun-adapt serve --simulator -- --model-path … --dtype float32 --page-size 16 "
-        "--attention-backend kunlun"
-    )
+    say("$ kunlun-adapt serve --simulator -- --model-path … --dtype float32 --page-size 16")
     begun = time.monotonic()
     with running(
         lambda port, runs: serve_command(model, port, runs), folder, waiting=waiting

@@ -45,7 +45,7 @@ def serve(
       kunlun-adapt serve -- --model-path /models/Qwen3-30B-A3B --tp 4
 
       kunlun-adapt serve --simulator -- --model-path ./tiny --dtype float32 --page-size 16 \
---max-total-tokens 4096 --attention-backend kunlun
+--max-total-tokens 4096
     """
     with cannot():
         root = find_workspace(workspace)

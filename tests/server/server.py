@@ -136,8 +136,7 @@ def serve_command(
         raise ServerFailed(f"kunlun-adapt is not installed beside {sys.executable}")
     own = ["--simulator", "--run-dir", str(run_dir), *options]
     command = [str(script), "serve", *own, "--"]
-    backend = ["--attention-backend", "kunlun"]
-    return [*command, *_sglang_arguments(model, port), *backend, *arguments]
+    return [*command, *_sglang_arguments(model, port), *arguments]
 
 
 def plain_command(model: Path, port: int, arguments: Sequence[str] = ()) -> list[str]:

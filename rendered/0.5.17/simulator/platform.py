@@ -97,6 +97,9 @@ class KunlunPlatform(SRTPlatform):
         return False
 
     def apply_server_args_defaults(self, server_args):
+        # for device "cpu" upstream does not ask a platform for its default
+        if server_args.attention_backend is None:
+            server_args.attention_backend = 'kunlun'
         # for device "cpu" upstream picks intel_amx before it asks a platform; its kernels are
         # in no wheel, so nobody can have meant it
         if (
