@@ -19,6 +19,7 @@ from kunlun_adapt.runtime.cache import Cached
 from kunlun_adapt.runtime.prepare import UNVERIFIED, Installed, drifted
 from kunlun_adapt.runtime.stop import Failure, stop
 from kunlun_adapt.source import compile_plan, template_folder
+from kunlun_adapt.source.hooks import WRAPPING
 from kunlun_adapt.upstream import (
     Facts,
     Lock,
@@ -27,6 +28,7 @@ from kunlun_adapt.upstream import (
     Missing,
     ReleaseError,
     Resolver,
+    Symbol,
     open_release,
     read_lock,
 )
@@ -48,6 +50,8 @@ def compile_here(root: Path, installed: Installed, profile: str, *, unverified: 
         facts, files = _facts(root, installed)
         plan = make_plan(catalog, facts, profile, beyond_claims=unverified)
         plan, smaller = _served(plan)
+        if not files:  # validate has not seen this tree
+            _check_calls(plan)
         modules = compile_plan(plan, template_folder(root)).modules
         # What was left out has to be said at every start, so such a text is not kept.
         return Cached(modules, {} if smaller else files)
@@ -141,3 +145,29 @@ def _served(plan: Plan) -> tuple[Plan, bool]:
         kernels=tuple(k for k in plan.kernels if not isinstance(k.symbol, Missing)),
     )
     return kept, True
+
+
+def _check_calls(plan: Plan) -> None:
+    """Refuse upstream parameters that the bindings say nothing about: they would be dropped."""
+    calls = [(k.binding, k.bind, k.call) for k in plan.kernels]
+    calls += [(h.binding, h.at, h.symbol) for h in plan.hooks if h.hook.type in WRAPPING]
+    failures = []
+    for binding, at, call in calls:
+        if not isinstance(call, Symbol) or call.signature is None or call.kind == "class":
+            continue
+        names = call.signature.names[1 if call.kind in ("method", "classmethod") else 0 :]
+        stated = {path.partition(".")[0] for path in at.args.values()} | set(at.ignores)
+        free = [name for name in names if name not in stated]
+        if free:
+            failures.append(
+                Failure(
+                    binding.id,
+                    f"{at.target} takes {', '.join(free)}, neither mapped in `args` nor ignored",
+                )
+            )
+    if failures:
+        raise stop(
+            f"{len(failures)} call(s) of sglang {plan.release} are not what the bindings say",
+            failures,
+            "run kunlun-adapt validate --sglang installed: it suggests the edit",
+        )
