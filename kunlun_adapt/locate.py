@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kunlun_adapt.diagnostics.finding import AdaptError
-
 MAP_FILE = "platform_map.yaml"
 OPERATORS = "operator_recipes"
 RECIPES = "recipes"
@@ -32,7 +30,7 @@ def find_workspace(given: Path | str | None = None) -> Path:
     if asked:
         root = Path(asked).expanduser()
         if not (root / MAP_FILE).is_file():
-            raise AdaptError(
+            raise _error(
                 f"no workspace in {root}: {MAP_FILE} is missing",
                 f"point --workspace or {ENVIRONMENT} at a folder that holds {MAP_FILE}",
             )
@@ -40,10 +38,16 @@ def find_workspace(given: Path | str | None = None) -> Path:
     for root in SHIPPED:
         if (root / MAP_FILE).is_file():
             return root
-    raise AdaptError(
+    raise _error(
         "no workspace found beside the installed package",
         f"reinstall kunlun-adapt, or point {ENVIRONMENT} at a folder that holds {MAP_FILE}",
     )
+
+
+def _error(message: str, hint: str) -> Exception:
+    from kunlun_adapt.diagnostics.finding import AdaptError
+
+    return AdaptError(message, hint)
 
 
 def template_folders(workspace: Path) -> list[Path]:

@@ -25,11 +25,10 @@ def profile() -> str | None:
     Raises SystemExit(1) where the simulator is asked for and the real runtime is present, and
     where the map that says what to look for cannot be read.
     """
-    from kunlun_adapt.diagnostics.finding import AdaptError
-
     try:
         module = probe_module()
-    except (AdaptError, OSError) as error:
+    except Exception as error:  # without the map nobody can say that there is no device
+        from kunlun_adapt.diagnostics.finding import AdaptError
         from kunlun_adapt.runtime.stop import stop_for
 
         known = error if isinstance(error, AdaptError) else AdaptError(str(error))

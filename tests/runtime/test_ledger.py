@@ -97,7 +97,7 @@ def test_threads_may_count_while_it_is_written(run_dir: Path) -> None:
     def count(name: str) -> None:
         number = 0
         while not stop.is_set():
-            number = (number + 1) % 2000
+            number = (number + 1) % 300
             ledger.enter(f"{name}{number}", True)
             ledger.tally(f"{name}{number % 50}", ("t",))[0] += 1
 
