@@ -66,6 +66,9 @@ def _hooks(context: Context) -> Iterator[Use]:
             path = path.rpartition(".")[0]
         place = context.document.at(*hook.path, "target")
         yield Use(path, symbol, place, hook.binding.id, "target")
+        if hook.at.readback is not None and hook.readback is not None:
+            place = context.document.at(*hook.path, "readback", "target")
+            yield Use(hook.at.readback.target, hook.readback, place, hook.binding.id, "target")
 
 
 def _names(context: Context) -> Iterator[Use]:

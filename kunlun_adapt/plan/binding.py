@@ -61,13 +61,17 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class HookBinding:
-    """A hook with the place where it binds in this release."""
+    """A hook with the place where it binds in this release.
+
+    `readback` is the upstream table in which a `register` hook must show.
+    """
 
     binding: Binding
     hook: Hook
     at: HookAt
     path: tuple[str | int, ...]
     symbol: Symbol | Missing
+    readback: Symbol | Missing | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,14 +50,12 @@ class Plan:
 
     def unresolved(self) -> list[tuple[Binding, Missing]]:
         """Return the bound bindings whose target does not exist in the release."""
-        resolved: Iterable[Member | HookBinding | KernelBinding] = (
-            *self.members,
-            *self.hooks,
-            *self.kernels,
-        )
-        return [
-            (item.binding, item.symbol) for item in resolved if isinstance(item.symbol, Missing)
+        found: list[tuple[Binding, Symbol | Missing | None]] = [
+            *((m.binding, m.symbol) for m in self.members),
+            *((h.binding, symbol) for h in self.hooks for symbol in (h.symbol, h.readback)),
+            *((k.binding, k.symbol) for k in self.kernels),
         ]
+        return [(binding, symbol) for binding, symbol in found if isinstance(symbol, Missing)]
 
 
 def make_plan(
@@ -224,7 +222,8 @@ class _Planner:
                     )
                     self.bindings.append(absent)
                     continue
-                yield HookBinding(binding, hook, at, path, symbol)
+                shows = self.facts.resolve(at.readback.target) if at.readback else None
+                yield HookBinding(binding, hook, at, path, symbol, shows)
             self.bindings.append(binding)
 
     def _kernels(self) -> Iterable[KernelBinding]:

@@ -142,3 +142,12 @@ def test_a_capability_that_nobody_spoke_of(check: Check) -> None:
     ]
     found = only(check("0.5.23", *edits), "KA203")
     assert "capabilities.supports_pynccl" in found.message
+
+
+def test_a_readback_that_is_not_there(check: Check) -> None:
+    old = "attention_registry.ATTENTION_BACKENDS}"
+    findings = check("0.5.19", (old, "attention_registry.ATTENTION_BACKEND}"))
+    found = only(findings, "KA101")
+    assert found.binding == "attention-backend"
+    assert found.target is not None and found.target.endswith("ATTENTION_BACKEND")
+    assert found.suggestion is not None and "ATTENTION_BACKENDS" in found.suggestion
