@@ -126,7 +126,7 @@ def _served(plan: Plan) -> tuple[Plan, bool]:
         raise stop(
             f"{len(lost)} target(s) do not exist in sglang {plan.release}",
             [Failure(b.id, f"{m.path}: {m.detail or m.reason}") for b, m in lost],
-            f"run kunlun-adapt validate --sglang {plan.release}: it suggests the edit",
+            "run kunlun-adapt validate --sglang installed: it suggests the edit",
         )
     for binding, absent in missing:
         ledger.enter(binding.id, False).fail(f"{absent.path}: {absent.detail or absent.reason}")

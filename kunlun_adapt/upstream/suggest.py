@@ -21,6 +21,7 @@ _ASSIGNMENT = re.compile(rb"^(\w+) *[:=]", re.M)
 _COUNT = 5
 _NEAR_SCORE = 75.0
 _LIKE_SCORE = 85.0
+_RENAMED = 0.9
 #: Names such as `forward` have thousands of places; the nearest files are looked at.
 _MAX_PLACES = 20
 
@@ -93,7 +94,9 @@ def suggest(
         found = _elsewhere(lookup, describer, places, missing.path, name, tail, fingerprint)
         if found:
             break
-    found = found or _near(lookup, missing.path, missing.deepest, rest)
+    # A rename in place is as likely as a move: a name that is all but the same stays in the running.
+    near = _near(lookup, missing.path, missing.deepest, rest)
+    found = [*found, *(item for item in near if item.score >= _RENAMED)] if found else near
     if not found:
         for name in places.like(leaf, _LIKE_SCORE):
             for item in _elsewhere(lookup, describer, places, missing.path, name, "", fingerprint):
