@@ -94,7 +94,7 @@ def suggest(
         found = _elsewhere(lookup, describer, places, missing.path, name, tail, fingerprint)
         if found:
             break
-    # A rename in place is as likely as a move: a name that is all but the same stays in the running.
+    # A rename in place is as likely as a move, so a name that is all but the same stays.
     near = _near(lookup, missing.path, missing.deepest, rest)
     found = [*found, *(item for item in near if item.score >= _RENAMED)] if found else near
     if not found:
