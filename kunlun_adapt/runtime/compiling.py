@@ -50,8 +50,7 @@ def compile_here(root: Path, installed: Installed, profile: str, *, unverified: 
         facts, files = _facts(root, installed)
         plan = make_plan(catalog, facts, profile, beyond_claims=unverified)
         plan, smaller = _served(plan)
-        if not files:  # validate has not seen this tree
-            _check_calls(plan)
+        _check_calls(plan)
         modules = compile_plan(plan, template_folder(root)).modules
         # What was left out has to be said at every start, so such a text is not kept.
         return Cached(modules, {} if smaller else files)
