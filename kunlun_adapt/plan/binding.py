@@ -11,6 +11,9 @@ from kunlun_adapt.upstream import Missing, Symbol
 
 Kind = Literal["factory", "method", "hook", "kernel", "shim"]
 Status = Literal["bound", "planned", "excluded"]
+WRAPPING = ("before", "after", "around", "replace")
+"""The types of hooks that get upstream's call."""
+
 Value = Literal["class", "text", "flag", "function", "server_args", "upstream"]
 
 
@@ -89,10 +92,18 @@ class KernelBinding:
     symbol: Symbol | Missing
     call: Symbol | Missing
 
-    @property
-    def function(self) -> str:
-        """The name of the generated function that serves this place."""
-        return "bind_" + self.bind.target.rsplit(".", 1)[-1].lstrip("_")
+
+def bind_groups(recipe: OperatorRecipe) -> dict[str, list[int]]:
+    """Return the id of each of an operator's bindings with the indexes of its `binds`.
+
+    A bind without an `id` is called by the last name of its target; those called alike are the
+    ranges of one binding.
+    """
+    groups: dict[str, list[int]] = {}
+    for index, bind in enumerate(recipe.binds):
+        leaf = bind.id or bind.target.rpartition(".")[2]
+        groups.setdefault(f"{recipe.name}/{leaf}", []).append(index)
+    return groups
 
 
 @dataclass(frozen=True, slots=True)

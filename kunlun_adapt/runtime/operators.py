@@ -18,16 +18,17 @@ def operator(name: str) -> Callable[..., Any]:
     Raises LookupError where the plan of this release has no such operator.
     """
     module_name = f"{PACKAGE}.operators.{name}"
+    absent = f"operator {name!r} is not for our own classes here; is its recipe's `serves` set?"
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         # Anything else that is missing is missing inside the operator, and says so itself.
         if not error.name or not module_name.startswith(error.name):
             raise
-        raise LookupError(
-            f"operator {name!r} is not in the plan of this process; is its recipe's `serves` set?"
-        ) from error
-    function: Callable[..., Any] = getattr(module, name)
+        raise LookupError(absent) from error
+    function: Callable[..., Any] | None = getattr(module, name, None)
+    if function is None:
+        raise LookupError(absent)
     for entry in list(ledger.LEDGER.entries.values()):
         if entry.id.startswith(f"{name}/") and entry.detail == OWN:
             entry.state = "applied"

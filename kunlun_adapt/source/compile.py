@@ -13,7 +13,7 @@ from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.locate import template_folders
 from kunlun_adapt.plan import ConditionError, KernelBinding, Plan
 from kunlun_adapt.source.hooks import hook_texts
-from kunlun_adapt.source.operators import operator_text
+from kunlun_adapt.source.operators import function_names, operator_text
 from kunlun_adapt.source.platform import class_name, platform_text
 from kunlun_adapt.source.text import (
     SourceError,
@@ -120,7 +120,7 @@ def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str
         return text.rstrip("\n") + "\n"
 
     profile = plan.platform_map.model.device.profiles[plan.profile]  # type: ignore[index]  # checked
-    kernels = [_kernel(k) for k in plan.kernels]
+    kernels = _kernels(plan)
     hooks = hook_texts(plan)
     count = {s: sum(b.status == s for b in plan.bindings) for s in ("bound", "planned", "excluded")}
     modules = [
@@ -161,7 +161,17 @@ def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str
     return modules
 
 
-def _kernel(kernel: KernelBinding) -> KernelText:
+def _kernels(plan: Plan) -> list[KernelText]:
+    """Return the kernel bindings in the plan's order, each with its generated function's name."""
+    functions: dict[str, str] = {}
+    for recipe in plan.operators:
+        binds = [k for k in plan.kernels if k.recipe is recipe]
+        for kernel, name in zip(binds, function_names(plan, recipe), strict=True):
+            functions[kernel.binding.id] = name
+    return [_kernel(k, functions[k.binding.id]) for k in plan.kernels]
+
+
+def _kernel(kernel: KernelBinding, function: str) -> KernelText:
     if not isinstance(kernel.symbol, Symbol):
         raise SourceError(f"{kernel.binding.id}: {kernel.bind.target} does not exist")
     return KernelText(
@@ -170,7 +180,7 @@ def _kernel(kernel: KernelBinding) -> KernelText:
         module=dotted(kernel.symbol.module),
         attribute=dotted(_attribute(kernel.symbol)),
         operator=identifier(kernel.recipe.model.name),
-        function=identifier(kernel.function),
+        function=function,
         required=kernel.binding.required,
     )
 

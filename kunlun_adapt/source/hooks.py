@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kunlun_adapt.plan import HookBinding, Plan
 from kunlun_adapt.source.signatures import guards, parameter_parts, uses_unset
-from kunlun_adapt.source.text import SourceError, dotted, identifier, literal
+from kunlun_adapt.source.text import SourceError, distinct, dotted, identifier, literal
 from kunlun_adapt.upstream import Signature, Symbol
 
 WRAPPING = ("before", "after", "around", "replace")
@@ -39,10 +39,11 @@ class HookText:
 
 def hook_texts(plan: Plan) -> tuple[HookText, ...]:
     """Return the hooks of a plan in the map's order. Raises SourceError."""
-    return tuple(_hook(h) for h in plan.hooks)
+    readers = distinct(f"read_{h.hook.id}" for h in plan.hooks)
+    return tuple(_hook(h, r) for h, r in zip(plan.hooks, readers, strict=True))
 
 
-def _hook(item: HookBinding) -> HookText:
+def _hook(item: HookBinding, reader: str) -> HookText:
     hook = item.hook
     symbol = item.symbol
     if not isinstance(symbol, Symbol):
@@ -63,7 +64,7 @@ def _hook(item: HookBinding) -> HookText:
         why=hook.why,
         type=hook.type,
         target=item.at.target,
-        reader="read_" + "".join(c if c.isalnum() else "_" for c in hook.id) if reads else "None",
+        reader=reader if reads else "None",
         parameters=parameter_parts(signature) if signature else (),
         guards=tuple(guards(item.at.ignores, signature)) if signature else (),
         args=tuple(

@@ -14,7 +14,7 @@ from kunlun_adapt.plan import (
     tier_table,
 )
 from kunlun_adapt.source.signatures import guards, parameter_parts, uses_unset
-from kunlun_adapt.source.text import SourceError, identifier, literal, module_and_name
+from kunlun_adapt.source.text import SourceError, distinct, identifier, literal, module_and_name
 from kunlun_adapt.upstream import Signature, Symbol
 
 GOLDEN = "golden"
@@ -108,13 +108,14 @@ def operator_text(plan: Plan, recipe: Document[OperatorRecipe]) -> OperatorText:
     table = tier_table(model)
     binds = [k for k in plan.kernels if k.recipe is recipe]
     names = _kernel_names(model)
+    functions = function_names(plan, recipe)
     used = {c.subject.root for _, cs in table.tiers for c in cs}
     return OperatorText(
         name=identifier(model.name),
         file=recipe.file,
         why=model.why,
         dtypes=_dtypes(table, model),
-        imports=_imports(model, names, binds),
+        imports=_imports(model, names, dict(zip(functions, binds, strict=True))),
         needs=tuple(
             (tier.name, tuple(tier.needs), _optional(tier)) for tier in model.kernels if tier.needs
         ),
@@ -128,7 +129,10 @@ def operator_text(plan: Plan, recipe: Document[OperatorRecipe]) -> OperatorText:
                 zip(model.kernels, table.tiers, strict=True)
             )
         ),
-        functions=(_own(model), *(_bound(k, table) for k in binds)),
+        functions=(
+            *((_own(model),) if model.serves else ()),
+            *(_bound(k, name, table) for k, name in zip(binds, functions, strict=True)),
+        ),
         unset=any(
             isinstance(k.call, Symbol) and k.call.signature and uses_unset(k.call.signature)
             for k in binds
@@ -137,22 +141,26 @@ def operator_text(plan: Plan, recipe: Document[OperatorRecipe]) -> OperatorText:
 
 
 def _kernel_names(model: OperatorRecipe) -> dict[str, str]:
-    """Return the local name of each tier's implementation; one path keeps one name."""
-    names: dict[str, str] = {}
-    for tier in model.kernels:
-        local = "".join(c if c.isalnum() else "_" for c in tier.name)
-        names[tier.name] = identifier(f"kernel_{local}")
-    return names
+    """Return the local name of each tier's implementation; two tiers never share one."""
+    return dict(
+        zip(
+            (t.name for t in model.kernels),
+            distinct(f"kernel_{t.name}" for t in model.kernels),
+            strict=True,
+        )
+    )
 
 
 def _imports(
-    model: OperatorRecipe, names: dict[str, str], binds: list[KernelBinding]
+    model: OperatorRecipe, names: dict[str, str], binds: dict[str, KernelBinding]
 ) -> tuple[tuple[str, str, str], ...]:
     found = [
         (*module_and_name(tier.impl or model.golden), names[tier.name]) for tier in model.kernels
     ]
     found += [
-        (*module_and_name(k.bind.returns), f"returns_{k.function}") for k in binds if k.bind.returns
+        (*module_and_name(k.bind.returns), f"returns_{name}")
+        for name, k in binds.items()
+        if k.bind.returns
     ]
     return tuple(sorted(set(found)))
 
@@ -255,7 +263,13 @@ def _own(model: OperatorRecipe) -> FunctionText:
     )
 
 
-def _bound(kernel: KernelBinding, table: TierTable) -> FunctionText:
+def function_names(plan: Plan, recipe: Document[OperatorRecipe]) -> tuple[str, ...]:
+    """Return the generated function's name for each place where upstream calls the operator."""
+    leaves = [k.bind.target.rpartition(".")[2] for k in plan.kernels if k.recipe is recipe]
+    return tuple(distinct(f"bind_{leaf}" for leaf in leaves))
+
+
+def _bound(kernel: KernelBinding, name: str, table: TierTable) -> FunctionText:
     """Return the function that upstream calls in one place, with upstream's own parameters."""
     if not isinstance(kernel.call, Symbol) or kernel.call.signature is None:
         raise SourceError(f"{kernel.binding.id}: the signature of its target is not known")
@@ -275,12 +289,12 @@ def _bound(kernel: KernelBinding, table: TierTable) -> FunctionText:
         if path_text != param.name:
             assignments.append((identifier(param.name), path_text))
     return FunctionText(
-        name=identifier(kernel.function),
+        name=identifier(name),
         parameters=parameter_parts(signature),
         note=f"{kernel.binding.target} ({kernel.bind.style})",
         guards=tuple(guards(kernel.bind.ignores, signature)),
         targets=", ".join(t for t, _ in assignments),
         values=", ".join(v for _, v in assignments),
-        returns=f"returns_{kernel.function}" if kernel.bind.returns else None,
+        returns=f"returns_{name}" if kernel.bind.returns else None,
         binding=kernel.binding.id,
     )

@@ -18,9 +18,7 @@ from kunlun_adapt.plan import (
 )
 from kunlun_adapt.source.signatures import parameter_parts
 from kunlun_adapt.source.text import SourceError, dotted, identifier, literal, module_and_name
-from kunlun_adapt.upstream import Parameter, Signature, Symbol
-
-SELF = Signature((Parameter("self", "positional"),))
+from kunlun_adapt.upstream import Signature, Symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +110,7 @@ def _object(plan: Plan, key: str) -> tuple[str, str]:
     if not isinstance(symbol, Symbol):
         raise AdaptError(
             f"sglang {plan.release} has no out-of-tree {key} interface",
-            "the interface exists from 0.5.11 on; run kunlun-adapt validate",
+            f"run kunlun-adapt validate --sglang {plan.release}",
         )
     module, _, name = symbol.path.rpartition(".")
     return dotted(module), identifier(name)

@@ -7,7 +7,7 @@ import keyword
 import math
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 WIDTH = 96
@@ -26,6 +26,19 @@ def identifier(text: str) -> str:
     if not _DOTTED.match(text) or "." in text or reserved:
         raise SourceError(f"{text!r} is not an identifier")
     return text
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Return an identifier for each name; names that differ only in punctuation stay different."""
+    found: list[str] = []
+    for name in names:
+        base = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+        number, made = 1, base
+        while made in found:
+            number += 1
+            made = f"{base}_{number}"
+        found.append(identifier(made))
+    return found
 
 
 def dotted(text: str) -> str:

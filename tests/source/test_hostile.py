@@ -12,6 +12,7 @@ import pytest
 
 from kunlun_adapt.documents import load_catalog
 from kunlun_adapt.source import compile_plan, template_folder
+from kunlun_adapt.source.text import distinct
 from tests.source.conftest import ROOT, Compile, plan_of
 
 HOSTILE = [
@@ -89,3 +90,42 @@ def test_a_hostile_reason_or_value_changes_no_statement(
 def test_what_becomes_a_name_must_be_one(tmp_path: Path, old: str, new: str) -> None:
     catalog = load_catalog(copy_with(tmp_path, {old: new}))
     assert [f.code for f in catalog.findings] == ["KA002"]
+
+
+def test_names_that_differ_in_punctuation_only_stay_apart(tmp_path: Path) -> None:
+    root = copy_with(
+        tmp_path,
+        {
+            "  - id: last-loc\n": "  - id: worker_affinity\n    why: a namesake\n    type: around\n"
+            "    impl: 'json:dumps'\n    at: [{target: sglang.srt.utils.common.support_triton, "
+            "args: {backend: backend}}]\n  - id: last-loc\n"
+        },
+    )
+    hooks = compile_plan(plan_of(root, "0.5.19", "card"), template_folder(root)).modules["hooks"]
+    assert "def read_worker_affinity(" in hooks and "def read_worker_affinity_2(backend):" in hooks
+    assert hooks.count("read=read_worker_affinity,") == 1
+    assert hooks.count("read=read_worker_affinity_2,") == 1
+
+
+def test_tiers_and_places_of_one_spelling_stay_apart(tmp_path: Path) -> None:
+    root = copy_with(tmp_path, {})
+    recipe = root / "operator_recipes" / "activation.yaml"
+    text = recipe.read_text(encoding="utf-8")
+    tier = (
+        "  - name: xpu.swiglu\n    impl: 'kunlun_adapt.golden.activation:silu_and_mul'\n"
+        "    when: {x.dtype: float64}\n"
+    )
+    text = text.replace("  - {name: golden, fallback", f"{tier}  - {{name: golden, fallback")
+    recipe.write_text(text, encoding="utf-8")
+    modules = compile_plan(plan_of(root, "0.5.19", "card"), template_folder(root)).modules
+    silu = modules["operators/silu_and_mul"]
+    assert "swiglu as kernel_xpu_swiglu\n" in silu
+    assert "silu_and_mul as kernel_xpu_swiglu_2\n" in silu
+
+
+@pytest.mark.parametrize(
+    ("names", "made"),
+    [(["a-b", "a.b", "a_b"], ["a_b", "a_b_2", "a_b_3"]), (["x_2", "x", "x"], ["x_2", "x", "x_3"])],
+)
+def test_distinct(names: list[str], made: list[str]) -> None:
+    assert distinct(names) == made

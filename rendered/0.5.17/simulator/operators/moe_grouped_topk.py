@@ -15,33 +15,6 @@ require('moe_grouped_topk', 'xpu_sigmoid_group_topk_norm', (
 served = tally('moe_grouped_topk', ('xpu_sigmoid_group_topk_norm', 'golden'))
 
 
-def moe_grouped_topk(
-    logits, bias, topk, renormalise, groups, topk_groups, scale, apply_scale, fused_shared,
-):
-    # called by our own classes
-    # xpu_sigmoid_group_topk_norm
-    if renormalise is True and fused_shared == 0:
-        if not is_compiling():
-            served[0] += 1
-        return kernel_xpu_sigmoid_group_topk_norm(
-            logits, bias, topk, renormalise, groups, topk_groups, scale, apply_scale, fused_shared,
-        )
-    # golden (fallback)
-    # weights as they are; fused shared experts and an unnormalised scale are refused there
-    if not is_compiling():
-        served[1] += 1
-        if served[1] == 1:
-            arguments = {
-                'logits': logits, 'bias': bias, 'topk': topk, 'renormalise': renormalise,
-                'groups': groups, 'topk_groups': topk_groups, 'scale': scale,
-                'apply_scale': apply_scale, 'fused_shared': fused_shared,
-            }
-            fell_back('moe_grouped_topk', 'golden', arguments)
-    return kernel_golden(
-        logits, bias, topk, renormalise, groups, topk_groups, scale, apply_scale, fused_shared,
-    )
-
-
 def bind_biased_grouped_topk(
     hidden_states, gating_output, correction_bias, topk, renormalize, num_expert_group=None,
     topk_group=None, compiled=True, num_fused_shared_experts=0, routed_scaling_factor=None,

@@ -13,23 +13,6 @@ require('silu_and_mul', 'xpu_swiglu', ('kunlun_ops.swiglu',))
 served = tally('silu_and_mul', ('xpu_swiglu', 'golden'))
 
 
-def silu_and_mul(x, out):
-    # called by our own classes
-    # xpu_swiglu
-    if x.dtype in (float16, bfloat16, float32):
-        if not is_compiling():
-            served[0] += 1
-        return kernel_xpu_swiglu(x.contiguous(), out)
-    # golden (fallback)
-    # dtypes that the vendor's op does not take
-    if not is_compiling():
-        served[1] += 1
-        if served[1] == 1:
-            arguments = {'x': x, 'out': out}
-            fell_back('silu_and_mul', 'golden', arguments)
-    return kernel_golden(x, out)
-
-
 def bind_silu_and_mul(input, out=None, expert_ids=None, expert_step=1):
     # sglang.kernels.ops.activation.activation.silu_and_mul (function)
     if expert_ids is not None:

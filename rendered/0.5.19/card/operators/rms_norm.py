@@ -15,59 +15,6 @@ require('rms_norm', 'xpu_add_rmsnorm', ('kunlun_ops.add_rmsnorm',))
 served = tally('rms_norm', ('xpu_rmsnorm', 'xpu_add_rmsnorm', 'golden'))
 
 
-def rms_norm(
-    x, weight, eps, residual, post_residual_addition, variance_size, cast_first, fp32_residual,
-    out_dtype,
-):
-    # called by our own classes
-    # xpu_rmsnorm
-    if (
-        x.dtype in (float16, bfloat16, float32)
-        and residual is None
-        and variance_size is None
-        and cast_first is False
-        and out_dtype is None
-    ):
-        if not is_compiling():
-            served[0] += 1
-        return kernel_xpu_rmsnorm(
-            x.contiguous(), weight, eps, residual, post_residual_addition, variance_size, cast_first,
-            fp32_residual, out_dtype,
-        )
-    # xpu_add_rmsnorm
-    # the sum and its norm in one pass
-    if (
-        x.dtype in (float16, bfloat16, float32)
-        and residual is not None
-        and post_residual_addition is None
-        and variance_size is None
-        and cast_first is False
-        and fp32_residual is False
-        and out_dtype is None
-    ):
-        if not is_compiling():
-            served[1] += 1
-        return kernel_xpu_add_rmsnorm(
-            x.contiguous(), weight, eps, residual.contiguous(), post_residual_addition, variance_size,
-            cast_first, fp32_residual, out_dtype,
-        )
-    # golden (fallback)
-    # partial variance, early rounding, a second addend: few models, no vendor op
-    if not is_compiling():
-        served[2] += 1
-        if served[2] == 1:
-            arguments = {
-                'x': x, 'weight': weight, 'eps': eps, 'residual': residual,
-                'post_residual_addition': post_residual_addition, 'variance_size': variance_size,
-                'cast_first': cast_first, 'fp32_residual': fp32_residual, 'out_dtype': out_dtype,
-            }
-            fell_back('rms_norm', 'golden', arguments)
-    return kernel_golden(
-        x, weight, eps, residual, post_residual_addition, variance_size, cast_first, fp32_residual,
-        out_dtype,
-    )
-
-
 def bind_RMSNorm(self, x, residual=None, post_residual_addition=None, quant_linear=None):
     # sglang.srt.layers.layernorm.RMSNorm (oot_forward)
     (

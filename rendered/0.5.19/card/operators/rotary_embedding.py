@@ -19,65 +19,6 @@ served = tally('rotary_embedding', (
 ))
 
 
-def rotary_embedding(
-    positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
-):
-    # called by our own classes
-    passed_through = (head_size - rotary_dim)
-    # xpu_rotary_bf16
-    # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
-    # float32
-    if (
-        query.dtype is bfloat16
-        and cos_sin_cache.dtype is bfloat16
-        and passed_through == 0
-        and offsets is None
-    ):
-        if not is_compiling():
-            served[0] += 1
-        return kernel_xpu_rotary_bf16(
-            positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
-        )
-    # xpu_rotary_fp16
-    if (
-        query.dtype is float16
-        and cos_sin_cache.dtype is float16
-        and passed_through == 0
-        and offsets is None
-    ):
-        if not is_compiling():
-            served[1] += 1
-        return kernel_xpu_rotary_fp16(
-            positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
-        )
-    # xpu_rotary_fp32
-    if (
-        query.dtype is float32
-        and cos_sin_cache.dtype is float32
-        and passed_through == 0
-        and offsets is None
-    ):
-        if not is_compiling():
-            served[2] += 1
-        return kernel_xpu_rotary_fp32(
-            positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
-        )
-    # golden (fallback)
-    # partial heads, a float32 table, position offsets
-    if not is_compiling():
-        served[3] += 1
-        if served[3] == 1:
-            arguments = {
-                'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
-                'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
-                'offsets': offsets,
-            }
-            fell_back('rotary_embedding', 'golden', arguments)
-    return kernel_golden(
-        positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
-    )
-
-
 def bind_LinearScalingRotaryEmbedding(
     self, positions, query, key, offsets=None, fused_set_kv_buffer_arg=None,
 ):

@@ -11,20 +11,6 @@ from kunlun_adapt.runtime.dispatch import fell_back, tally
 served = tally('gate_sigmoid_mul_add', ('golden',))
 
 
-def gate_sigmoid_mul_add(hidden, gate_weight, shared, total):
-    # called by our own classes
-    # golden (fallback)
-    # no vendor op for it is known from public call sites
-    if not is_compiling():
-        served[0] += 1
-        if served[0] == 1:
-            arguments = {
-                'hidden': hidden, 'gate_weight': gate_weight, 'shared': shared, 'total': total,
-            }
-            fell_back('gate_sigmoid_mul_add', 'golden', arguments)
-    return kernel_golden(hidden, gate_weight, shared, total)
-
-
 def bind_fused_gate_sigmoid_mul_add(
     hidden_states, gate_weight, shared_output, final_hidden_states,
 ):

@@ -14,32 +14,6 @@ require('moe_topk', 'xpu_softmax_topk', ('kunlun_ops.moe_softmax_topk',))
 served = tally('moe_topk', ('xpu_softmax_topk_norm', 'xpu_softmax_topk', 'golden'))
 
 
-def moe_topk(logits, topk, renormalise, bias, scoring):
-    # called by our own classes
-    # xpu_softmax_topk_norm
-    if scoring == 'softmax' and renormalise is True and bias is None:
-        if not is_compiling():
-            served[0] += 1
-        return kernel_xpu_softmax_topk_norm(logits, topk, renormalise, bias, scoring)
-    # xpu_softmax_topk
-    if scoring == 'softmax' and renormalise is False and bias is None:
-        if not is_compiling():
-            served[1] += 1
-        return kernel_xpu_softmax_topk(logits, topk, renormalise, bias, scoring)
-    # golden (fallback)
-    # sigmoid and sqrtsoftplus scores without groups, and softmax with a choice bias: no vendor
-    # op
-    if not is_compiling():
-        served[2] += 1
-        if served[2] == 1:
-            arguments = {
-                'logits': logits, 'topk': topk, 'renormalise': renormalise, 'bias': bias,
-                'scoring': scoring,
-            }
-            fell_back('moe_topk', 'golden', arguments)
-    return kernel_golden(logits, topk, renormalise, bias, scoring)
-
-
 def bind_fused_topk_native(
     hidden_states, gating_output, topk, renormalize, correction_bias=None,
     scoring_func='softmax', routed_scaling_factor=None,

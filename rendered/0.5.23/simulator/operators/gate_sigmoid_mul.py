@@ -10,18 +10,6 @@ from kunlun_adapt.runtime.dispatch import fell_back, tally
 served = tally('gate_sigmoid_mul', ('golden',))
 
 
-def gate_sigmoid_mul(hidden, gate_weight, shared):
-    # called by our own classes
-    # golden (fallback)
-    # no vendor op for it is known from public call sites
-    if not is_compiling():
-        served[0] += 1
-        if served[0] == 1:
-            arguments = {'hidden': hidden, 'gate_weight': gate_weight, 'shared': shared}
-            fell_back('gate_sigmoid_mul', 'golden', arguments)
-    return kernel_golden(hidden, gate_weight, shared)
-
-
 def bind_fused_gate_sigmoid_mul(hidden_states, gate_weight, shared_output):
     # sglang.kernels.ops.elementwise.elementwise.fused_gate_sigmoid_mul (function)
     hidden, shared = hidden_states, shared_output
