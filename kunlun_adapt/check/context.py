@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from kunlun_adapt.diagnostics import CODES, Finding, Position, Severity, UpstreamPosition
 from kunlun_adapt.documents import Catalog, Document, OperatorRecipe, PlatformMap, in_range
 from kunlun_adapt.plan import PLATFORM, HookBinding, KernelBinding, Member, Plan, spelled
-from kunlun_adapt.upstream import Facts, Location, Lock, Missing, Resolver, Symbol
+from kunlun_adapt.upstream import Facts, Lock, Missing, Resolver, Symbol
 
 PLATFORM_PACKAGES = ("sglang.srt.platforms", "sglang.srt.plugins")
 
@@ -103,30 +102,6 @@ class Context:
                 if spelling is wanted:
                     return ("interface", name, index)
         return None
-
-
-def finding(
-    code: str,
-    message: str,
-    position: Position,
-    *,
-    binding: str | None = None,
-    target: str | None = None,
-    upstream: Location | None = None,
-    suggestion: str | None = None,
-    severity: Severity | None = None,
-) -> Finding:
-    """Make a finding with the code's own severity unless another is given."""
-    return Finding(
-        code=code,
-        severity=severity or CODES[code].severity,
-        message=message,
-        position=position,
-        binding=binding,
-        target=target,
-        upstream=UpstreamPosition(upstream.file, upstream.line) if upstream else None,
-        suggestion=suggestion,
-    )
 
 
 def member_path(member: Member) -> tuple[str | int, ...]:

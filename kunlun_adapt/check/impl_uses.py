@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 
 from kunlun_adapt.check.context import Context, member_path
 from kunlun_adapt.check.implementations import Implementation, Implementations, NotFound
-from kunlun_adapt.check.rules.kind_changed import WRAPPING
 from kunlun_adapt.diagnostics import Position
 from kunlun_adapt.documents import Document, OperatorRecipe
+from kunlun_adapt.plan import WRAPPING
 from kunlun_adapt.upstream import Signature, Symbol
 
 ONE_CALL = ("call",)
@@ -23,7 +23,8 @@ class ImplUse:
     """One named implementation and the arguments that it is given.
 
     `positional` are passed in order and `keywords` by name; both are None where the way in which
-    it is called is not ours to check (classes, values). `exact` says that the names must agree.
+    it is called is not ours to check (classes, values). `operator` says that they are an operator's
+    parameters, which a parameter of another name must not take.
     """
 
     path: str

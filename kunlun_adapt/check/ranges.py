@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.diagnostics import Position
+from kunlun_adapt.plan import bind_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,7 @@ def ranged(context: Context) -> Iterator[Ranges]:
                 targets=tuple(at.target for at in hook.at),
             )
     for recipe in context.operators:
-        groups: dict[str, list[int]] = {}
-        for i, bind in enumerate(recipe.model.binds):
-            leaf = bind.id or bind.target.rsplit(".", 1)[-1]
-            groups.setdefault(f"{recipe.model.name}/{leaf}", []).append(i)
-        for id, indexes in groups.items():
+        for id, indexes in bind_groups(recipe.model).items():
             binds = [recipe.model.binds[i] for i in indexes]
             yield Ranges(
                 binding=id,

@@ -5,7 +5,6 @@ from kunlun_adapt.diagnostics.finding import (
     AdaptError,
     Finding,
     Position,
-    Severity,
     UpstreamPosition,
 )
 from kunlun_adapt.diagnostics.report import (
@@ -15,6 +14,7 @@ from kunlun_adapt.diagnostics.report import (
     render_text,
     worst,
 )
+from kunlun_adapt.diagnostics.severity import Severity
 
 __all__ = [
     "CODES",

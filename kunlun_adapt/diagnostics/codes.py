@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kunlun_adapt.diagnostics.finding import Severity
+from kunlun_adapt.diagnostics.severity import Severity
 
 
 @dataclass(frozen=True, slots=True)

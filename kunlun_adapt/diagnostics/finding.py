@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import Enum
-from functools import total_ordering
+from dataclasses import dataclass
+from typing import Protocol
+
+from kunlun_adapt.diagnostics.codes import CODES
+from kunlun_adapt.diagnostics.severity import Severity
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -30,20 +32,14 @@ class UpstreamPosition:
         return f"{self.file}:{self.line}"
 
 
-@total_ordering
-class Severity(Enum):
-    """How bad a finding is; the order is info < warning < error."""
-
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
+class Line(Protocol):
+    """Whatever knows its upstream file and line."""
 
     @property
-    def rank(self) -> int:
-        return ("info", "warning", "error").index(self.value)
+    def file(self) -> str: ...
 
-    def __lt__(self, other: Severity) -> bool:
-        return self.rank < other.rank
+    @property
+    def line(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +59,30 @@ class Finding:
     def sort_key(self) -> tuple[Position, str, str]:
         return (self.position, self.code, self.message)
 
-    def with_severity(self, severity: Severity) -> Finding:
-        return replace(self, severity=severity)
+    @classmethod
+    def of(
+        cls,
+        code: str,
+        message: str,
+        position: Position,
+        *,
+        binding: str | None = None,
+        target: str | None = None,
+        upstream: Line | None = None,
+        suggestion: str | None = None,
+        severity: Severity | None = None,
+    ) -> Finding:
+        """Make a finding with its code's own severity unless another is given."""
+        return cls(
+            code=code,
+            severity=severity or CODES[code].severity,
+            message=message,
+            position=position,
+            binding=binding,
+            target=target,
+            upstream=UpstreamPosition(upstream.file, upstream.line) if upstream else None,
+            suggestion=suggestion,
+        )
 
     def to_json(self) -> dict[str, object]:
         """Return the finding in the JSON shape that `validate --format json` publishes."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kunlun_adapt.diagnostics.codes import CODES
-from kunlun_adapt.diagnostics.finding import Finding, Severity
+from kunlun_adapt.diagnostics.finding import Finding
+from kunlun_adapt.diagnostics.severity import Severity
 
 SCHEMA = 1
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kunlun_adapt.diagnostics import CODES, Finding, Position
+from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.documents.adaptation_recipe import AdaptationRecipe
 from kunlun_adapt.documents.loader import load_file
 from kunlun_adapt.documents.operator_recipe import OperatorRecipe
@@ -40,7 +40,9 @@ def load_catalog(root: Path) -> Catalog:
         findings.extend(faults)
         if place == MAP_FILE and len(raws) > 1:
             message = f"{MAP_FILE} holds {len(raws)} documents; there is one Platform Map"
-            findings.append(_finding("KA002", message, raws[1].at(), "keep the first one"))
+            findings.append(
+                Finding.of("KA002", message, raws[1].at(), suggestion="keep the first one")
+            )
         for raw in raws:
             document, faults = parse(raw, expected[place])
             findings.extend(faults)
@@ -62,11 +64,11 @@ def load_catalog(root: Path) -> Catalog:
 def _misnamed(root: Path) -> list[Finding]:
     """A document under another suffix would be passed over without a word."""
     return [
-        _finding(
+        Finding.of(
             "KA001",
             "only files named *.yaml are read",
             Position(path.relative_to(root).as_posix(), 1, 1),
-            f"rename it to {path.stem}.yaml",
+            suggestion=f"rename it to {path.stem}.yaml",
         )
         for folder in (OPERATORS, RECIPES)
         for path in sorted((root / folder).rglob("*.yml"))
@@ -83,7 +85,8 @@ def _duplicates(catalog: Catalog) -> list[Finding]:
             message = (
                 f"{kind.partition(' of ')[0]} {name!r} is already defined at {seen[kind, name]}"
             )
-            findings.append(_finding("KA004", message, position, "rename or remove one of them"))
+            tip = "rename or remove one of them"
+            findings.append(Finding.of("KA004", message, position, suggestion=tip))
         seen.setdefault((kind, name), position)
 
     if catalog.platform_map is not None:
@@ -99,7 +102,3 @@ def _duplicates(catalog: Catalog) -> list[Finding]:
     for recipe in catalog.recipes:
         see("recipe", recipe.model.name, recipe, "name")
     return findings
-
-
-def _finding(code: str, message: str, position: Position, suggestion: str) -> Finding:
-    return Finding(code, CODES[code].severity, message, position, suggestion=suggestion)

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 from rapidfuzz import fuzz, process
 
-from kunlun_adapt.diagnostics import CODES, Finding, Position
+from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.documents.loader import RawDocument
 
 _KEY = "[key]"
@@ -116,23 +116,28 @@ def _finding(raw: RawDocument, place: _Place, error: ErrorDetails) -> Finding:
         key = str(error["loc"][-1])
         given = f" in {where}" if place.path else ""
         tip = f"add {key}: {_takes(_below(_members(place.annotation)[0], key, False))}"
-        return _make("KA002", raw.at(*place.path), f"key {key!r} is missing{given}", tip)
+        message = f"key {key!r} is missing{given}"
+        return Finding.of("KA002", message, raw.at(*place.path), suggestion=tip)
     if kind == "extra_forbidden":
         parent = _spelled(place.path[:-1])
         key = str(place.path[-1])
         message = f"unknown key {key!r}{f' in {parent}' if parent else ''}"
-        return _make("KA003", raw.key_at(*place.path), message, _other_key(raw, place, key))
+        other = _other_key(raw, place, key)
+        return Finding.of("KA003", message, raw.key_at(*place.path), suggestion=other)
     position = raw.key_at(*place.path) if place.of_key else raw.at(*place.path)
     if kind == "literal_error":
         choices = _choices(place.annotation)
         value = str(place.path[-1]) if place.of_key else place.data
         message = f"{where}: must be {_either(choices)}, not {shown(value)}"
-        return _make("KA002", position, message, closest(str(value), choices))
+        near = closest(str(value), choices)
+        return Finding.of("KA002", message, position, suggestion=near)
     if place.misfit or kind in _KIND_TYPES:
         message = f"{where}: must be {_takes(place.annotation)}, not {shown(place.data)}"
-        return _make("KA002", position, message, _quoting(place))
+        return Finding.of("KA002", message, position, suggestion=_quoting(place))
     code = "KA006" if kind == "range" else "KA002"
-    return _make(code, position, f"{where or 'the document'}: {_words(error)}")
+    return Finding.of(
+        code, position=position, message=f"{where or 'the document'}: {_words(error)}"
+    )
 
 
 def _words(error: ErrorDetails) -> str:
@@ -264,7 +269,3 @@ def _choices(annotation: Any) -> list[str]:
 
 def _either(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-def _make(code: str, position: Position, message: str, tip: str | None = None) -> Finding:
-    return Finding(code, CODES[code].severity, message, position, suggestion=tip)

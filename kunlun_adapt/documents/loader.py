@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from kunlun_adapt.diagnostics import CODES, Finding, Position
+from kunlun_adapt.diagnostics import Finding, Position
 
 Key = tuple[str | int, ...]
 
@@ -290,10 +290,4 @@ def resolve_scalar(text: str) -> bool | int | float | str | None:
 def _fault(
     file: str, line: int, column: int, message: str, suggestion: str | None = None
 ) -> Finding:
-    return Finding(
-        code="KA001",
-        severity=CODES["KA001"].severity,
-        message=message,
-        position=Position(file, line, column),
-        suggestion=suggestion,
-    )
+    return Finding.of("KA001", message, Position(file, line, column), suggestion=suggestion)

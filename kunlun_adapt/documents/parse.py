@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from kunlun_adapt.diagnostics import CODES, Finding, Position
+from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.documents.adaptation_recipe import AdaptationRecipe
 from kunlun_adapt.documents.faults import closest, findings, shown
 from kunlun_adapt.documents.fields import API_VERSION
@@ -49,7 +49,7 @@ def parse(
     if not isinstance(raw.data, dict):
         message = f"the document must be a mapping, not {shown(raw.data)}"
         tip = f"start it with apiVersion: {API_VERSION} and kind: {expected or '…'}"
-        return None, [_finding(raw.at(), message, tip)]
+        return None, [Finding.of("KA002", message, raw.at(), suggestion=tip)]
     kind, fault = _kind(raw, raw.data, expected)
     if kind is None:
         return None, fault
@@ -65,23 +65,25 @@ def _kind(
     version, kind = data.get("apiVersion"), data.get("kind")
     if "apiVersion" not in data:
         tip = f"add apiVersion: {API_VERSION}"
-        return None, [_finding(raw.at(), "key 'apiVersion' is missing", tip)]
+        return None, [Finding.of("KA002", "key 'apiVersion' is missing", raw.at(), suggestion=tip)]
     if version != API_VERSION:
         message = f"apiVersion: must be {API_VERSION}, not {shown(version)}"
         newer = isinstance(version, str) and version.startswith("kunlun-adapt/")
         tip = f"{'upgrade kunlun-adapt, or ' if newer else ''}write {API_VERSION}"
-        return None, [_finding(raw.at("apiVersion"), message, tip)]
+        return None, [Finding.of("KA002", message, raw.at("apiVersion"), suggestion=tip)]
     if "kind" not in data:
         tip = f"add kind: {expected or ', '.join(KINDS)}"
-        return None, [_finding(raw.at(), "key 'kind' is missing", tip)]
+        return None, [Finding.of("KA002", "key 'kind' is missing", raw.at(), suggestion=tip)]
     if not isinstance(kind, str) or kind not in KINDS:
         message = f"kind: must be one of {', '.join(KINDS)}, not {shown(kind)}"
-        return None, [_finding(raw.at("kind"), message, closest(str(kind), KINDS))]
+        return None, [
+            Finding.of("KA002", message, raw.at("kind"), suggestion=closest(str(kind), KINDS))
+        ]
     if expected is not None and kind != expected:
         message = f"kind: must be {expected} in this place, not {kind}"
-        return None, [_finding(raw.at("kind"), message, "move the document, or change its kind")]
+        return None, [
+            Finding.of(
+                "KA002", message, raw.at("kind"), suggestion="move the document, or change its kind"
+            )
+        ]
     return kind, []
-
-
-def _finding(position: Position, message: str, suggestion: str | None) -> Finding:
-    return Finding("KA002", CODES["KA002"].severity, message, position, suggestion=suggestion)

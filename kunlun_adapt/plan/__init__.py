@@ -1,6 +1,14 @@
 """Documents × release → plan; conditions and tiers."""
 
-from kunlun_adapt.plan.binding import Binding, HookBinding, KernelBinding, Member, ShimBinding
+from kunlun_adapt.plan.binding import (
+    WRAPPING,
+    Binding,
+    HookBinding,
+    KernelBinding,
+    Member,
+    ShimBinding,
+    bind_groups,
+)
 from kunlun_adapt.plan.conditions import (
     DTYPES,
     Condition,
@@ -23,6 +31,7 @@ __all__ = [
     "PLATFORM",
     "PLATFORM_KIND",
     "SERVER_ARGS",
+    "WRAPPING",
     "Binding",
     "Condition",
     "ConditionError",
@@ -37,6 +46,7 @@ __all__ = [
     "TierAnalysis",
     "TierTable",
     "analyse",
+    "bind_groups",
     "call_values",
     "make_plan",
     "parse_derive",

@@ -21,6 +21,7 @@ from kunlun_adapt.plan.binding import (
     Member,
     ShimBinding,
     Status,
+    bind_groups,
 )
 from kunlun_adapt.plan.members import plan_members, spelled
 from kunlun_adapt.upstream import Facts, Missing, Symbol
@@ -134,13 +135,6 @@ class _Planner:
             },
         )
 
-    def _names(self) -> Iterable[tuple[str, Symbol | Missing]]:
-        """Yield the upstream objects that the interface names, by key."""
-        for key in self.map.interface:
-            spelling = spelled(self.map, key, self.facts.version, self.beyond)
-            if spelling is not None and spelling.call is not None:
-                yield key, self.facts.resolve(spelling.call)
-
     def _holds(self, specifier: str) -> bool:
         return in_range(specifier, self.facts.version)
 
@@ -228,11 +222,7 @@ class _Planner:
 
     def _kernels(self) -> Iterable[KernelBinding]:
         for recipe in self.recipes:
-            groups: dict[str, list[int]] = {}
-            for i, bind in enumerate(recipe.model.binds):
-                leaf = bind.id or bind.target.rsplit(".", 1)[-1]
-                groups.setdefault(f"{recipe.model.name}/{leaf}", []).append(i)
-            for id, indexes in groups.items():
+            for id, indexes in bind_groups(recipe.model).items():
                 yield from self._kernel(recipe, id, indexes)
             for i, served in enumerate(recipe.model.serves):
                 self.bindings.append(self._own(recipe, i, served))

@@ -49,13 +49,15 @@ def test_findings_sort_by_place_then_code_then_message() -> None:
     assert sorted(turned, key=lambda f: f.sort_key) == wanted
 
 
-def test_a_finding_changes_its_severity_in_a_copy() -> None:
-    first = Finding("KA001", Severity.ERROR, "m", Position("a", 1, 1), binding="b", suggestion="s")
-    second = first.with_severity(Severity.INFO)
-    assert (first.severity, second.severity) == (Severity.ERROR, Severity.INFO)
-    assert (second.binding, second.suggestion) == ("b", "s")
+def test_a_finding_takes_its_severity_from_its_code() -> None:
+    place = Position("a", 1, 1)
+    assert Finding.of("KA001", "m", place).severity is Severity.ERROR
+    assert Finding.of("KA010", "m", place).severity is Severity.WARNING
+    given = Finding.of("KA001", "m", place, severity=Severity.INFO, upstream=Position("b", 7, 1))
+    assert given.severity is Severity.INFO
+    assert given.upstream == UpstreamPosition("b", 7)
     with pytest.raises(AttributeError):
-        first.message = "x"  # type: ignore[misc]
+        given.message = "x"  # type: ignore[misc]
 
 
 def test_codes_have_their_form_and_one_name_each() -> None:

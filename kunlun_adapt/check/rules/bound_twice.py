@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kunlun_adapt.check.context import Context, finding, member_path
+from kunlun_adapt.check.context import Context, member_path
 from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.plan import Member, Plan
 from kunlun_adapt.upstream import Symbol
@@ -79,7 +79,7 @@ def _decided(one: Patch, other: Patch, decided: list[frozenset[str]]) -> bool:
 def _report(earlier: Patch, patch: Patch) -> Finding:
     definition = patch.symbol.resolved
     both = "" if earlier.target == patch.target else f" (both names mean {definition})"
-    return finding(
+    return Finding.of(
         "KA401",
         f"{patch.id} ({patch.type}) and {earlier.id} ({earlier.type}) both patch "
         f"{patch.target}{both}; {_outcome(earlier, patch)}",
@@ -109,7 +109,7 @@ def _members(context: Context, plan: Plan) -> Iterator[Finding]:
         earlier = seen.setdefault(case, member)
         if earlier is not member:
             path = context.spelling_at(member.key)
-            yield finding(
+            yield Finding.of(
                 "KA401",
                 f"{earlier.key} and {member.key} are both spelled {member.name}; only the first "
                 "would ever be handed out",

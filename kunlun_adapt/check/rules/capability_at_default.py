@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.platform_body import left_alone, spelled_names
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.plan import CAPABILITIES, spelled
@@ -31,7 +31,7 @@ def rule(context: Context) -> Iterable[Finding]:
                 f"give `capabilities: {{{short}: true}}` and interface.{CAPABILITIES}.{short}: "
                 f"[{{{kind}: {name}}}]"
             )
-        yield finding(
+        yield Finding.of(
             "KA203",
             f"sglang {context.release} asks the platform for {name}, which the map leaves at "
             f"upstream's default{_default(symbol)}",

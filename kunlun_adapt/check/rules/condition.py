@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.tables import analysed, binding_of
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.plan import ConditionError, parse_subject, parse_test
@@ -14,7 +14,7 @@ def rule(context: Context) -> Iterable[Finding]:
     """Report faulty declarations, formulas and conditions of operators and server arguments."""
     for item in analysed(context):
         for fault in item.faults:
-            yield finding(
+            yield Finding.of(
                 "KA304",
                 fault.message,
                 fault.position,
@@ -34,7 +34,7 @@ def _server_args(context: Context) -> Iterator[Finding]:
             except ConditionError:
                 subject = None
             if subject is None or subject.scope != "call" or subject.prop is not None:
-                yield finding(
+                yield Finding.of(
                     "KA304",
                     f"{text!r} is not a server argument",
                     document.key_at(*path),
@@ -44,4 +44,4 @@ def _server_args(context: Context) -> Iterator[Finding]:
             try:
                 parse_test(subject, value)
             except ConditionError as error:
-                yield finding("KA304", f"{text}: {error}", document.at(*path))
+                yield Finding.of("KA304", f"{text}: {error}", document.at(*path))

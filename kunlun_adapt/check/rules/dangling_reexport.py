@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.targets import lost, where_now
 from kunlun_adapt.diagnostics import Finding
 
@@ -14,7 +14,7 @@ def rule(context: Context) -> Iterable[Finding]:
     for found in lost(context):
         if found.code == "KA103":
             use, missing = found.use, found.missing
-            yield finding(
+            yield Finding.of(
                 "KA103",
                 f"{use.path} is re-exported in sglang {context.release}, but does not exist: "
                 f"{missing.detail}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.locked import locked_uses
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.upstream import Symbol
@@ -20,7 +20,7 @@ def rule(context: Context) -> Iterable[Finding]:
             continue
         changes = _changes(held, use.symbol)
         if changes:
-            yield finding(
+            yield Finding.of(
                 "KA106",
                 f"{use.path} is not what the lock verified: {'; '.join(changes)}",
                 use.position,

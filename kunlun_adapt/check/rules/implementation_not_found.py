@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.impl_uses import find, impl_uses
 from kunlun_adapt.check.implementations import NotFound
 from kunlun_adapt.diagnostics import Finding
@@ -15,7 +15,7 @@ def rule(context: Context) -> Iterable[Finding]:
     for use in impl_uses(context):
         found = find(context, use.path)
         if isinstance(found, NotFound):
-            yield finding(
+            yield Finding.of(
                 "KA301",
                 f"{use.path} leads nowhere: {found.message}",
                 use.position,

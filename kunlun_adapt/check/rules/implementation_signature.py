@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.impl_uses import ImplUse, find, impl_uses
 from kunlun_adapt.check.implementations import Implementation
 from kunlun_adapt.diagnostics import Finding
@@ -24,7 +24,7 @@ def rule(context: Context) -> Iterable[Finding]:
         faults = list(_faults(use, use.positional, found.signature))
         if faults:
             name = use.path.partition(":")[2]
-            yield finding(
+            yield Finding.of(
                 "KA302",
                 f"{name}{found.signature.text()} ({found.location}) cannot be called as "
                 f"{name}({_call(use)}): {'; '.join(faults)}",

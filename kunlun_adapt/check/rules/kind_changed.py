@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.diagnostics import Finding, Severity
-from kunlun_adapt.plan import HookBinding, KernelBinding
+from kunlun_adapt.plan import WRAPPING, HookBinding, KernelBinding
 from kunlun_adapt.upstream import Missing, Symbol
 
-WRAPPING = ("before", "after", "around", "replace")
 CALLABLE = ("function", "async_function", "method", "classmethod", "staticmethod", "class")
 OOT = "register_oot_forward"
 
@@ -33,7 +32,7 @@ def rule(context: Context) -> Iterable[Finding]:
         if isinstance(symbol, Symbol):
             position = context.document.at(*hook.path, "target")
             for fault in _hook(hook, symbol):
-                yield finding(
+                yield Finding.of(
                     "KA104",
                     fault.message,
                     position,
@@ -46,7 +45,7 @@ def rule(context: Context) -> Iterable[Finding]:
     for kernel in context.kernels:
         if isinstance(kernel.symbol, Symbol):
             for fault in _kernel(context, kernel, kernel.symbol):
-                yield finding(
+                yield Finding.of(
                     "KA104",
                     fault.message,
                     kernel.recipe.at(*kernel.path, "target"),
@@ -244,7 +243,7 @@ def _members(context: Context) -> Iterator[Finding]:
             continue
         path = context.spelling_at(member.key)
         position = context.document.at(*path, wanted) if path else member.binding.position
-        yield finding(
+        yield Finding.of(
             "KA104",
             f"{_a(symbol)} in sglang {context.release}, not a {wanted}",
             position,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.documents import Document
 
@@ -27,14 +27,14 @@ def _document(document: Document[Any]) -> Iterator[Finding]:
     for path, value in _walk(document.raw.data, ()):
         if path and path[-1] == "why" and isinstance(value, str):
             if value.strip().strip(".").lower() in PLACEHOLDERS:
-                yield finding(
+                yield Finding.of(
                     "KA010",
                     f"the reason {value!r} says nothing",
                     document.at(*path),
                     suggestion="say in one line what would break without it",
                 )
         elif "served" in path[-2:] and isinstance(value, dict) and not _explained(value):
-            yield finding(
+            yield Finding.of(
                 "KA010",
                 "the simulator does not serve it, and nothing says why",
                 document.at(*path),

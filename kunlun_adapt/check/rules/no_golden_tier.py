@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.tables import binding_of
 from kunlun_adapt.diagnostics import Finding
 
@@ -24,7 +24,7 @@ def rule(context: Context) -> Iterable[Finding]:
         else:
             message = f"the last tier of {recipe.model.name} is {last.name!r}, not the golden"
             tip = "end with `- {name: golden, fallback: true}`"
-        yield finding(
+        yield Finding.of(
             "KA306",
             message,
             recipe.at("kernels", index, "name"),

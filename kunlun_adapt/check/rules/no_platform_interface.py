@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.diagnostics import Finding
 
 FIRST = "0.5.11"
@@ -14,7 +14,7 @@ def rule(context: Context) -> Iterable[Finding]:
     """Say once that there is nothing to bind the platform to."""
     missing = context.platform_packages_missing
     if missing:
-        yield finding(
+        yield Finding.of(
             "KA205",
             f"sglang {context.release} has no {' and no '.join(missing)}: it cannot be extended "
             "by an out-of-tree platform",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.locked import locked_uses
 from kunlun_adapt.diagnostics import Finding
 
@@ -17,11 +17,11 @@ def rule(context: Context) -> Iterable[Finding]:
     if context.release not in context.lock.releases:
         if context.claimed:
             message = f"sglang {context.release} is not in adapt.lock"
-            yield finding("KA107", message, context.document.at("sglang"), suggestion=command)
+            yield Finding.of("KA107", message, context.document.at("sglang"), suggestion=command)
         return
     for use in locked_uses(context):
         if context.lock.symbol(context.release, use.path) is None:
-            yield finding(
+            yield Finding.of(
                 "KA107",
                 f"adapt.lock holds nothing for {use.path} in sglang {context.release}",
                 use.position,

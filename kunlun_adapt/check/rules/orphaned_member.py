@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kunlun_adapt.check.context import Context, finding, member_path
+from kunlun_adapt.check.context import Context, member_path
 from kunlun_adapt.check.wording import nearest
 from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.plan import CAPABILITIES, Member, spelled
@@ -20,7 +20,7 @@ def rule(context: Context) -> Iterable[Finding]:
             continue
         names = _names(context, member)
         near = nearest(member.name.rpartition(".")[2], names, cutoff=70)
-        yield finding(
+        yield Finding.of(
             "KA201",
             f"the platform of sglang {context.release} has no {member.name}, as which "
             f"{member.key} is spelled",

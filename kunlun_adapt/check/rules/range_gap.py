@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.ranges import Ranges, ranged
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.documents import in_range
@@ -20,7 +20,7 @@ def rule(context: Context) -> Iterable[Finding]:
             continue  # a key of the interface: KA202 says it
         ranges = [text for text, _ in group.ranges]
         if not any(in_range(text, context.release) for text in (*ranges, *group.excluded)):
-            yield finding(
+            yield Finding.of(
                 "KA008",
                 f"sglang {context.release} lies in the map's claim {context.map.sglang!r}, but "
                 f"{group.binding} only claims {' | '.join(ranges)}",

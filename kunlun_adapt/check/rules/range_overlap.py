@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.ranges import Ranges, ranged
 from kunlun_adapt.check.releases import known_releases, spans
 from kunlun_adapt.diagnostics import Finding
@@ -26,7 +26,7 @@ def _overlaps(group: Ranges, releases: Sequence[str]) -> Iterator[Finding]:
         for earlier, theirs in taken:
             both = [r for r in here if r in set(theirs)]
             if both:
-                yield finding(
+                yield Finding.of(
                     "KA007",
                     f"{specifier!r} and {earlier!r} both hold for sglang {spans(both)}",
                     position,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from packaging.version import Version
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.releases import bounds
 from kunlun_adapt.diagnostics import Finding
 
@@ -16,7 +16,7 @@ def rule(context: Context) -> Iterable[Finding]:
     claim = context.map.sglang
     if context.beyond_claims or context.claimed:
         return
-    yield finding(
+    yield Finding.of(
         "KA009",
         f"sglang {context.release} is not among the releases that the map claims ({claim})"
         f"{_nearest(claim, Version(context.release))}",

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kunlun_adapt.check.context import Context, finding
-from kunlun_adapt.check.rules.kind_changed import WRAPPING
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.wording import did_you_mean, joined, mapping, nearest, sequence
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.documents import Bind, Document, HookAt
-from kunlun_adapt.plan import ConditionError, parse_param
+from kunlun_adapt.plan import WRAPPING, ConditionError, parse_param
 from kunlun_adapt.source.signatures import ANY_VALUE
 from kunlun_adapt.source.text import literal_default
 from kunlun_adapt.upstream import Parameter, Signature, Symbol
@@ -40,7 +39,7 @@ class Place:
     def make(self, message: str, path: Sequence[str | int], tip: str | None, key: bool) -> Finding:
         """Make a finding at a key or a value below the place."""
         where = (*self.path, *path)
-        return finding(
+        return Finding.of(
             "KA105",
             f"{message}; upstream: {self.at.target.rpartition('.')[2]}{self.signature.text()}",
             self.document.key_at(*where) if key else self.document.at(*where),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.targets import UPSTREAM, Lost, lost, nearest, where_now
 from kunlun_adapt.diagnostics import Finding
 
@@ -14,7 +14,7 @@ def rule(context: Context) -> Iterable[Finding]:
     for found in lost(context):
         if found.code == "KA101":
             use, missing = found.use, found.missing
-            yield finding(
+            yield Finding.of(
                 "KA101",
                 f"sglang {context.release} has no {use.path}{_why(found)}",
                 use.position,

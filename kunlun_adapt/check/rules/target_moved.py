@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.targets import edit, lost
 from kunlun_adapt.diagnostics import Finding
 
@@ -14,7 +14,7 @@ def rule(context: Context) -> Iterable[Finding]:
     for found in lost(context):
         if found.code == "KA102" and found.moved_to is not None:
             use, now = found.use, found.moved_to
-            yield finding(
+            yield Finding.of(
                 "KA102",
                 f"{use.path} is now {now.path} in sglang {context.release} ({now.why})",
                 use.position,

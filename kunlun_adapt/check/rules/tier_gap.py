@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.tables import analysed, binding_of
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.plan.tiers import GIVEN, OTHER
@@ -21,7 +21,7 @@ def rule(context: Context) -> Iterable[Finding]:
         call = ", ".join(f"{k} = {_value(v)}" for k, v in analysis.example.items())
         golden = next((i for i, t in enumerate(model.kernels) if t.name == "golden"), None)
         share = f"{analysis.gaps} of {analysis.cells} kinds of call"
-        yield finding(
+        yield Finding.of(
             "KA303",
             f"no tier of {model.name} serves {call} ({share})",
             item.recipe.key_at("kernels"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.tables import analysed, binding_of
 from kunlun_adapt.diagnostics import Finding
 
@@ -17,7 +17,7 @@ def rule(context: Context) -> Iterable[Finding]:
             index = names.index(name)
             above = ", ".join(names[:index])
             why = f"{above} take every call before it" if index else "its condition holds for none"
-            yield finding(
+            yield Finding.of(
                 "KA305",
                 f"no call of {item.recipe.model.name} reaches the tier {name!r}: {why}",
                 item.recipe.at("kernels", index, "name"),

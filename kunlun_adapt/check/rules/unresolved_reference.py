@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.wording import did_you_mean
 from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.documents import Document, OperatorRecipe
@@ -131,6 +131,6 @@ def _recipes(context: Context) -> Iterator[Finding]:
 def _unknown(
     message: str, position: Position, name: str, known: Iterable[Any], binding: str | None = None
 ) -> Finding:
-    return finding(
+    return Finding.of(
         "KA005", message, position, binding=binding, suggestion=did_you_mean(name, known)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kunlun_adapt.check.context import Context, finding
+from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.platform_body import left_alone, raising_members, spelled_names
 from kunlun_adapt.check.wording import nearest
 from kunlun_adapt.diagnostics import Finding
@@ -20,7 +20,7 @@ def rule(context: Context) -> Iterable[Finding]:
     position = context.document.at(*place, "call") if place else context.document.at("interface")
     for name, symbol in raising_members(context):
         if name not in given and not left_alone(context, name):
-            yield finding(
+            yield Finding.of(
                 "KA204",
                 f"{name} raises NotImplementedError in sglang {context.release}, and no key of "
                 "the map gives it",

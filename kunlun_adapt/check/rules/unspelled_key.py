@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kunlun_adapt.check.context import Context, finding, member_path
+from kunlun_adapt.check.context import Context, member_path
 from kunlun_adapt.check.wording import nearest
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.plan import CAPABILITIES, PLATFORM, spelled
@@ -17,7 +17,7 @@ def rule(context: Context) -> Iterable[Finding]:
     yield from _platform(context)
     for member in context.members:
         if member.spelling is None:
-            yield finding(
+            yield Finding.of(
                 "KA202",
                 f"nothing says how {member.key} is spelled in sglang {context.release}"
                 f"{_elsewhere(context, member.key)}",
@@ -29,7 +29,7 @@ def rule(context: Context) -> Iterable[Finding]:
 
 def _platform(context: Context) -> Iterator[Finding]:
     if spelled(context.map, PLATFORM, context.release, context.beyond_claims) is None:
-        yield finding(
+        yield Finding.of(
             "KA202",
             f"nothing says what upstream's platform class is in sglang {context.release}",
             context.document.key_at("interface", PLATFORM),
