@@ -24,7 +24,8 @@ class Call:
     `args` holds the mapped arguments by our own names (one that the caller left at a default that
     is no plain literal is absent). `result` is what the original returned, for `after` hooks.
 
-    `positional` names upstream's parameters that may be passed by position, in order; `mapped`
+    `positional` names upstream's parameters that may be passed by position, in order, with a "/"
+    after those that may not be passed by name; `mapped`
     gives the upstream parameter of each of our names, with its stars where it collects arguments;
     `collected` names the keyword arguments that upstream's `**` parameter collects.
     """
@@ -34,6 +35,7 @@ class Call:
         "_collected",
         "_kwargs",
         "_mapped",
+        "_nameless",
         "_original",
         "_positional",
         "args",
@@ -61,7 +63,8 @@ class Call:
         self._original = original
         self._args = args
         self._kwargs = kwargs
-        self._positional = positional
+        self._nameless = positional.index("/") if "/" in positional else 0
+        self._positional = tuple(name for name in positional if name != "/")
         self._mapped = mapped
         self._collected = collected
 
@@ -100,6 +103,11 @@ class Call:
                 args[index] = value
             elif index == len(args) and not self._by_keyword(parameter, kwargs):
                 args.append(value)
+            elif index < self._nameless:
+                raise TypeError(
+                    f"{self.id}: {parameter} goes by position only, after "
+                    f"{self._positional[len(args)]}, which was left at its default"
+                )
             else:
                 kwargs[parameter] = value
         for parameter, value in parameters.items():

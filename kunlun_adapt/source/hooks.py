@@ -56,9 +56,9 @@ def _hook(item: HookBinding, reader: str) -> HookText:
     signature = symbol.signature if reads else None
     positional: tuple[str, ...] = ()
     if signature is not None:
-        positional = tuple(
-            p.name for p in signature.parameters if p.kind in ("positional", "positional_only")
-        )
+        nameless = [p.name for p in signature.parameters if p.kind == "positional_only"]
+        named = [p.name for p in signature.parameters if p.kind == "positional"]
+        positional = (*nameless, *("/" for _ in nameless[:1]), *named)
     return HookText(
         id=hook.id,
         why=hook.why,

@@ -77,7 +77,10 @@ def make(
     arguments = function(signature)(*args, **kwargs)
     stars = {P.VAR_POSITIONAL: "*", P.VAR_KEYWORD: "**"}
     mapped = {f"our_{n}": stars.get(p.kind, "") + n for n, p in signature.parameters.items()}
-    positional = tuple(n for n, p in signature.parameters.items() if p.kind in POSITIONAL)
+    kinds = {n: p.kind for n, p in signature.parameters.items() if p.kind in POSITIONAL}
+    nameless = [n for n, kind in kinds.items() if kind is P.POSITIONAL_ONLY]
+    named = [n for n, kind in kinds.items() if kind is not P.POSITIONAL_ONLY]
+    positional = (*nameless, *("/" for _ in nameless[:1]), *named)
     read = {f"our_{n}": value for n, value in arguments.items()}
     collected = tuple(arguments.get("options", ()))
 
@@ -154,3 +157,10 @@ def test_what_the_original_raises_is_known_to_be_its_own() -> None:
     with pytest.raises(KeyError) as caught:
         call.original()
     assert call.raised is caught.value
+
+
+def test_an_argument_without_a_name_cannot_follow_one_left_at_its_default() -> None:
+    call = Call("id", print, (), {}, {}, ("a", "b", "/", "c"), {"b": "b", "c": "c"})
+    assert call.changed({"c": 1}) == ((), {"c": 1})
+    with pytest.raises(TypeError, match="b goes by position only, after a"):
+        call.changed({"b": 1})

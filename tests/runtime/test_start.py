@@ -133,6 +133,11 @@ def test_a_patched_tree_is_read_again_and_that_is_said(stage: Stage) -> None:
     refused(done, f"silu/silu  ({stage.root}/workspace/{RECIPE}:", "takes extra, neither mapped")
 
 
+def test_a_document_that_says_too_little_is_refused_on_a_locked_tree_too(stage: Stage) -> None:
+    less = stage.edit(RECIPE, "args: {x: input, out: out}", "args: {x: input}")
+    refused(less.run(STARTED), "silu/silu", "takes out, neither mapped")
+
+
 def test_a_patched_body_is_read_again_and_serves(stage: Stage) -> None:
     fine(stage.run(STARTED))
     path = stage.tree / "sglang" / "kernels" / "ops.py"
