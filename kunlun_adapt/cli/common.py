@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -10,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -19,13 +21,34 @@ from kunlun_adapt.documents import Catalog, in_range, load_catalog
 from kunlun_adapt.locate import LOCK_FILE, find_workspace
 from kunlun_adapt.upstream import Lock, LockError, Release, ReleaseError, open_release, read_lock
 
+_RELEASE = re.compile(r'"release": *"([^"]{1,40})"')
+
 EXIT_FINDINGS = 1
 EXIT_CANNOT = 2
 
 Workspace = Annotated[
     Path | None,
-    typer.Option("--workspace", help="Folder that holds platform_map.yaml.", show_default=False),
+    typer.Option(
+        "--workspace",
+        help="Folder that holds platform_map.yaml. Default: KUNLUN_ADAPT_WORKSPACE, else the "
+        "current folder if it holds one, else the workspace that ships with kunlun-adapt.",
+        show_default=False,
+    ),
 ]
+
+
+def named_release(given: str | None) -> str | None:
+    """Return the release as given, without blanks around it. Raises BadParameter where empty."""
+    if given is not None and not given.strip():
+        raise typer.BadParameter("no release is named; is a variable of the shell unset?")
+    return given and given.strip()
+
+
+def named_releases(given: list[str] | None) -> list[str] | None:
+    """Return each release once, in the order given. Raises BadParameter for an empty one."""
+    return list(dict.fromkeys(r for spec in given or () if (r := named_release(spec)))) or None
+
+
 Releases = Annotated[
     list[str] | None,
     typer.Option(
@@ -34,6 +57,7 @@ Releases = Annotated[
         help="A version, a wheel, a folder, or 'installed'. May be given several times. "
         "Default: installed, else the newest that the map claims and the lock knows.",
         show_default=False,
+        callback=named_releases,
     ),
 ]
 OneRelease = Annotated[
@@ -41,12 +65,16 @@ OneRelease = Annotated[
     typer.Option(
         "--sglang",
         metavar="RELEASE",
-        help="A version, a wheel, a folder, or 'installed'.",
+        help="A version, a wheel, a folder, or 'installed'. "
+        "Default: installed, else the newest that the map claims and the lock knows.",
         show_default=False,
+        callback=named_release,
     ),
 ]
 Offline = Annotated[bool, typer.Option("--offline", help="Never touch the network.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no closing remarks.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Results and errors only: no progress, no remarks.")
+]
 
 
 class Profile(str, Enum):
@@ -83,21 +111,61 @@ def cannot() -> Iterator[None]:
     except ReleaseError as error:
         fail(error.message, error.hint)
     except LockError as error:
-        fail(str(error), "write it anew with kunlun-adapt lock")
+        fail(str(error), _lock_hint(error))
     except OSError as error:
         fail(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "))
 
 
-def open_workspace(given: Path | None) -> tuple[Path, Catalog]:
+def locate_workspace(given: Path | None, *, quiet: bool = False) -> Path:
+    """Find the workspace and, where no option names it, say on stderr which it is.
+
+    Raises AdaptError.
+    """
+    root = find_workspace(given, current=True)
+    if given is None and not quiet:
+        remark(f"workspace: {root}")
+    return root
+
+
+def open_workspace(given: Path | None, *, quiet: bool = False) -> tuple[Path, Catalog]:
     """Find and load the workspace. Raises AdaptError."""
-    root = find_workspace(given)
+    root = locate_workspace(given, quiet=quiet)
     return root, load_catalog(root)
 
 
 def open_lock(root: Path) -> Lock:
-    """Return the workspace's lock, empty where there is none. Raises LockError."""
+    """Return the workspace's lock, empty where there is none. Raises LockError or AdaptError."""
     path = root / LOCK_FILE
-    return read_lock(path) if path.is_file() else Lock()
+    if not os.path.lexists(path):
+        return Lock()
+    if not path.is_file():
+        raise AdaptError(
+            f"{path} is not a regular file", "move it away, then kunlun-adapt lock --sglang VERSION"
+        )
+    return read_lock(path)
+
+
+def releases_in(broken: Path) -> list[str]:
+    """Return the releases that a lock names which cannot be read as a whole, oldest first."""
+    try:
+        text = broken.read_bytes().decode("utf-8", errors="replace")
+    except OSError:
+        return []
+    return sorted({r for r in _RELEASE.findall(text) if _is_version(r)}, key=Version)
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
+def _lock_hint(error: LockError) -> str:
+    releases = releases_in(Path(error.file)) or ["VERSION"]
+    again = " ".join(f"--sglang {release}" for release in releases)
+    return f"settle the merge that left it so, or write it anew: kunlun-adapt lock {again}"
 
 
 def default_release(catalog: Catalog, lock: Lock) -> str:
@@ -139,6 +207,11 @@ def _plain(spec: str, quiet: bool) -> Callable[[str, float | None], None]:
             print(message, file=sys.stderr, flush=True)
 
     return show
+
+
+def remark(text: str) -> None:
+    """Say something on stderr that is no part of the result."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(text, markup=False)
 
 
 def emit(text: str) -> None:

@@ -72,7 +72,7 @@ def explain(
         if code is not None:
             _code(code, format)
             return
-        root, catalog = open_workspace(workspace)
+        root, catalog = open_workspace(workspace, quiet=quiet)
         recipe = catalog.operator(name)
         if recipe is not None:
             _operator(recipe, call or [], format)

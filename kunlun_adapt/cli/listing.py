@@ -64,7 +64,7 @@ def list_(
             ]
             _show({"codes": rows}, format)
             return
-        root, catalog = open_workspace(workspace)
+        root, catalog = open_workspace(workspace, quiet=quiet)
         lock = open_lock(root)
         if what is What.RELEASES:
             _show({"releases": [{"release": r} for r in lock.releases]}, format)

@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kunlun_adapt.cli.common import (
     EXIT_FINDINGS,
     Offline,
     Quiet,
-    Releases,
     Workspace,
     cannot,
     default_release,
     fail,
+    named_releases,
     obtain,
     open_lock,
     open_workspace,
+    releases_in,
+    remark,
 )
 from kunlun_adapt.evolve import lock_for
-from kunlun_adapt.locate import LOCK_FILE
-from kunlun_adapt.upstream import Resolver, write_lock
+from kunlun_adapt.locate import LOCK_FILE, is_installed
+from kunlun_adapt.upstream import Lock, LockError, Resolver, write_lock
 
 
 def lock(
-    sglang: Releases = None,
+    sglang: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sglang",
+            metavar="RELEASE",
+            help="A version, a wheel, a folder, or 'installed'. May be given several times. "
+            "Default: all that the lock holds.",
+            show_default=False,
+            callback=named_releases,
+        ),
+    ] = None,
     workspace: Workspace = None,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit 1 when the lock is stale.")
@@ -36,7 +48,7 @@ def lock(
 ) -> None:
     """Record paths, signatures and fingerprints of all bound symbols in adapt.lock.
 
-    Without --sglang, the releases that the lock already holds. Run `validate` first: the lock
+    Other releases in the lock stay as they are. Run `validate` first: the lock
     records what was verified, and refuses a release in which a bound target is missing.
 
     Examples:
@@ -45,12 +57,17 @@ def lock(
 
       kunlun-adapt lock --check
     """
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
     with cannot():
-        root, catalog = open_workspace(workspace)
+        root, catalog = open_workspace(workspace, quiet=quiet)
+        path = root / LOCK_FILE
         if catalog.findings:
             fail(f"the documents have {len(catalog.findings)} finding(s)", "kunlun-adapt validate")
-        held = open_lock(root)
+        if not check and is_installed(root):
+            fail(
+                f"{root} belongs to the installed package, and a lock is written to your own copy",
+                f"cp -r {root} DIR, then kunlun-adapt lock --workspace DIR",
+            )
+        held, before = _held(root, anew=bool(sglang) and not check)
         merged = held
         for spec in sglang or list(held.releases) or [default_release(catalog, held)]:
             resolver = Resolver(obtain(spec, offline=offline, quiet=quiet))
@@ -62,13 +79,30 @@ def lock(
                     f"kunlun-adapt validate --sglang {spec}",
                 )
             merged = merged.replaced(fresh)
-        stale = merged.text() != held.text()
+        stale = merged.text() != before
         if check:
             if stale:
-                console.print(f"{LOCK_FILE} is stale; try: kunlun-adapt lock", markup=False)
+                remark(f"{LOCK_FILE} is stale; try: kunlun-adapt lock")
                 raise typer.Exit(EXIT_FINDINGS)
         elif stale:
-            write_lock(root / LOCK_FILE, merged)
+            write_lock(path, merged)
     if not quiet:
         word = "written" if stale else "up to date"
-        console.print(f"{LOCK_FILE}: {word}; releases {', '.join(merged.releases)}", markup=False)
+        remark(f"{LOCK_FILE}: {word}; releases {', '.join(merged.releases)}")
+
+
+def _held(root: Path, *, anew: bool) -> tuple[Lock, str | None]:
+    """Return the workspace's lock and its text; `anew` starts from nothing where it is broken.
+
+    Raises LockError, or AdaptError where it is no file.
+    """
+    try:
+        held = open_lock(root)
+    except LockError as error:
+        if not anew:
+            raise
+        dropped = ", ".join(releases_in(root / LOCK_FILE))
+        remark(f"{error}")
+        remark(f"starting from an empty lock; the old one named {dropped or 'no release'}")
+        return Lock(), None
+    return held, held.text()

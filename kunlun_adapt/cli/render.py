@@ -27,9 +27,11 @@ from kunlun_adapt.cli.common import (
     default_release,
     emit,
     fail,
+    named_release,
     obtain,
     open_lock,
     open_workspace,
+    remark,
 )
 from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.documents import Catalog
@@ -71,6 +73,7 @@ def render(
             metavar="RELEASE",
             help="Show what changes from that release to this.",
             show_default=False,
+            callback=named_release,
         ),
     ] = None,
     format: Annotated[TextOrJson, typer.Option("--format", help="Output.")] = TextOrJson.TEXT,
@@ -91,7 +94,7 @@ def render(
     """
     _one_job(out=out, check=check, against=against, json=format is TextOrJson.JSON)
     with cannot():
-        root, catalog = open_workspace(workspace)
+        root, catalog = open_workspace(workspace, quiet=quiet)
         if check is not None and not check.is_dir():
             fault = "is not a folder" if check.exists() else "does not exist"
             fail(f"--check {check}: {fault}", "make it with kunlun-adapt render --out DIR")
@@ -101,7 +104,7 @@ def render(
         if out is not None:
             _write(out, modules, whole=module is None)
             if not quiet:
-                _remark(f"{len(modules)} modules written to {out}")
+                remark(f"{len(modules)} modules written to {out}")
             return
         before: Mapping[str, str] | None = None
         if check is not None:
@@ -116,7 +119,7 @@ def render(
             emit(f"{check} is what sglang {source.release} ({profile.value}) renders to\n")
         if check is not None and stale:
             hint = f"kunlun-adapt render --sglang {spec} --profile {profile.value} --out {check}"
-            _remark(f"{check} is stale; try: {hint}")
+            remark(f"{check} is stale; try: {hint}")
             raise typer.Exit(EXIT_FINDINGS)
         return
     if format is TextOrJson.JSON:
@@ -149,10 +152,6 @@ def _one_job(*, out: Path | None, check: Path | None, against: str | None, json:
     asked = [option for option, value in named.items() if value is not None]
     if len(asked) > 1:
         raise typer.BadParameter(f"{' and '.join(asked)} exclude each other; give one of them")
-
-
-def _remark(text: str) -> None:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(text, markup=False)
 
 
 def _print(modules: Mapping[str, str]) -> None:

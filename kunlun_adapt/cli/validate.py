@@ -77,7 +77,7 @@ def validate(
     """
     reports: list[ReleaseReport] = []
     with cannot():
-        root, catalog = open_workspace(workspace)
+        root, catalog = open_workspace(workspace, quiet=quiet)
         lock = open_lock(root)
         for spec in sglang or [default_release(catalog, lock)]:
             release = obtain(spec, offline=offline, quiet=quiet)

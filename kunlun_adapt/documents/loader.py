@@ -7,6 +7,7 @@ PyYAML's own resolver speaks YAML 1.1 (`on` is a boolean, `12:30` a number); the
 from __future__ import annotations
 
 import re
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,9 @@ class RawDocument:
 def load_file(path: Path, name: str) -> tuple[list[RawDocument], list[Finding]]:
     """Read all documents of a file; `name` is how findings call the file."""
     try:
+        # Opening a pipe would wait for a writer; a folder is for the system to refuse.
+        if stat.S_IFMT(path.stat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+            return [], [_fault(name, 1, 1, "cannot be read: it is not a regular file")]
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except OSError as error:

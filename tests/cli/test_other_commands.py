@@ -24,6 +24,18 @@ def test_usage_errors_exit_with_two(run: Run) -> None:
     assert run("nonsense").exit_code == 2
 
 
+@pytest.mark.parametrize("empty", ["", " "])
+@pytest.mark.parametrize("command", ["validate", "render", "lock", "explain hooks", "list codes"])
+def test_an_unset_variable_names_no_release(run: Run, command: str, empty: str) -> None:
+    result = run(*command.split(), "--sglang", empty)
+    assert result.exit_code == 2 and "no release is named" in result.stderr
+
+
+def test_blanks_around_a_release_are_no_part_of_it(run: Run) -> None:
+    result = run("list", "bindings", "--sglang", " 0.5.19 ", "--format", "json")
+    assert json.loads(result.stdout)["release"] == "0.5.19"
+
+
 def test_a_folder_that_is_no_workspace(run: Run, tmp_path: Path) -> None:
     result = run("list", "bindings", "--workspace", tmp_path)
     assert result.exit_code == 2 and "platform_map.yaml is missing" in result.stderr

@@ -98,6 +98,12 @@ def test_an_unknown_version_cannot_be_had(run: Run) -> None:
     assert result.stdout == ""
 
 
+def test_a_release_named_twice_is_checked_once(run: Run) -> None:
+    arguments = ("--sglang", "0.5.23", "--sglang", "0.5.19", "--sglang", "0.5.23 ")
+    body = json.loads(run("validate", *arguments, "--format", "json").stdout)
+    assert [r["release"] for r in body["releases"]] == ["0.5.23", "0.5.19"]
+
+
 def test_fail_on(run: Run, edit: Edit) -> None:
     root = edit({"common.support_triton,": "common.support_tritn,"})
     arguments = ("validate", "--workspace", root, "--sglang", "0.5.19", "--fail-on")
