@@ -92,7 +92,8 @@ def fetch_wheel(
     wheel = _cached(folder, version)
     if wheel is not None and seal_holds(wheel):
         return wheel
-    with FileLock(folder / f".{version}.lock"):
+    # One lock for all versions: one for each would leave a file for each misspelt version.
+    with FileLock(folder / ".fetch.lock"):
         wheel = _cached(folder, version)
         if wheel is not None and seal_holds(wheel):
             return wheel

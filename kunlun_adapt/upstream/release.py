@@ -98,6 +98,10 @@ def open_release(
     a fraction (None while unknown). Raises ReleaseError with a hint.
     """
     spec = spec.strip()
+    if not spec:
+        raise ReleaseError(
+            "no release is named", "give a version such as 0.5.19, a .whl file or a directory"
+        )
     if spec == "installed":
         return _installed()
     version = _version(spec)

@@ -43,6 +43,12 @@ def _check(release: Release) -> None:
         release.sha256("sglang/none.py")
 
 
+@pytest.mark.parametrize("spec", ["", "  "])
+def test_an_empty_name_is_not_the_current_folder(spec: str) -> None:
+    with pytest.raises(ReleaseError, match="no release is named"):
+        open_release(spec)
+
+
 def test_a_wheel_is_read_in_place(make_wheel: Wheel, tmp_path: Path) -> None:
     wheel = make_wheel(FILES)
     before = sorted(tmp_path.iterdir())
