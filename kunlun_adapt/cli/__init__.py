@@ -12,7 +12,7 @@ from kunlun_adapt.cli.explain import explain
 from kunlun_adapt.cli.listing import list_
 from kunlun_adapt.cli.lock import lock
 from kunlun_adapt.cli.render import render
-from kunlun_adapt.cli.serve import serve
+from kunlun_adapt.cli.serve import ServeCommand, serve
 from kunlun_adapt.cli.validate import validate
 
 __all__ = ["app", "main"]
@@ -46,7 +46,7 @@ app.command()(render)
 app.command(name="list")(list_)
 app.command()(explain)
 app.command()(lock)
-app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve)
+app.command(cls=ServeCommand, options_metavar="[OPTIONS] -- SGLANG-ARGUMENTS...")(serve)
 
 
 def main() -> None:

@@ -7,14 +7,30 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from kunlun_adapt.cli.common import Workspace, cannot, fail
-from kunlun_adapt.locate import ENVIRONMENT, find_workspace
+from kunlun_adapt.cli.common import Workspace, cannot, fail, locate_workspace, remark
+from kunlun_adapt.locate import ENVIRONMENT
+from kunlun_adapt.runtime.probe import SIMULATOR, is_installed, probe_module, simulator_asked
 
 RUN_DIR = "KUNLUN_ADAPT_RUN_DIR"
+
+
+class ServeCommand(TyperCommand):
+    """Takes our own options before `--` and nothing else; what follows is SGLang's, untouched.
+
+    Were unknown options passed on, a misspelt `--simulator` would start a server without it.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep what follows the first `--` in `ctx.args`. Raises UsageError for the unknown."""
+        cut = args.index("--") if "--" in args else len(args)
+        super().parse_args(ctx, args[:cut])
+        ctx.args = args[cut + 1 :]
+        return list(ctx.args)
 
 
 def serve(
@@ -22,7 +38,9 @@ def serve(
     simulator: Annotated[
         bool,
         typer.Option(
-            "--simulator", help="No card: stand-ins for the vendor operators compute on this CPU."
+            "--simulator",
+            help="No card: stand-ins for the vendor operators compute on this CPU. "
+            f"The same as {SIMULATOR}=1.",
         ),
     ] = False,
     workspace: Workspace = None,
@@ -36,7 +54,7 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Start SGLang's server with kunlun-adapt active; arguments after `--` are SGLang's own.
+    """Start SGLang's server with kunlun-adapt active; what follows `--` are SGLang's arguments.
 
     The process becomes SGLang's launcher: its output, signals and exit code are SGLang's.
 
@@ -48,33 +66,35 @@ def serve(
 --max-total-tokens 4096
     """
     with cannot():
-        root = find_workspace(workspace)
+        root = locate_workspace(workspace)
+        simulator = simulator_asked() or simulator
+        module = probe_module(root)
+        if not simulator and not is_installed(module):
+            fail(f"no card here ({module} is not installed)", "use --simulator")
+        if simulator and is_installed(module):
+            fail(
+                f"both a card and the simulator: {module} is installed",
+                f"drop --simulator (or unset {SIMULATOR}) to run on the card",
+            )
         if importlib.util.find_spec("sglang") is None:
             fail("SGLang is not installed here", "pip install sglang, or see the README")
-        folder = run_dir or Path(tempfile.mkdtemp(prefix="kunlun-adapt-run-"))
-        folder.mkdir(parents=True, exist_ok=True)
-        environment = {
-            **os.environ,
-            "SGLANG_PLATFORM": "kunlun",
-            RUN_DIR: str(folder.resolve()),
-            ENVIRONMENT: str(root.resolve()),
-        }
+        environment = {**os.environ, "SGLANG_PLATFORM": "kunlun", ENVIRONMENT: str(root.resolve())}
         if simulator:
             environment.update(_simulated())
-    print(f"kunlun-adapt: ledger in {folder}", file=sys.stderr, flush=True)
-    command = [sys.executable, "-m", "sglang.launch_server", *context.args]
-    os.execve(sys.executable, command, environment)
+        folder = run_dir or Path(tempfile.mkdtemp(prefix="kunlun-adapt-run-"))
+        folder.mkdir(parents=True, exist_ok=True)
+        environment[RUN_DIR] = str(folder.resolve())
+        remark(f"kunlun-adapt: ledger in {folder}")
+        command = [sys.executable, "-m", "sglang.launch_server", *context.args]
+        os.execve(sys.executable, command, environment)
 
 
 def _simulated() -> dict[str, str]:
     from kunlun_adapt import simulator
 
-    print(
-        "kunlun-adapt: SIMULATOR: no Kunlun card is used; vendor operators are stand-ins",
-        file=sys.stderr,
-    )
+    remark("kunlun-adapt: SIMULATOR: no Kunlun card is used; vendor operators are stand-ins")
     paths = [*simulator.standin_paths(), os.environ.get("PYTHONPATH", "")]
     return {
-        "KUNLUN_ADAPT_SIMULATOR": "1",
+        SIMULATOR: "1",
         "PYTHONPATH": os.pathsep.join(p for p in paths if p),
     }

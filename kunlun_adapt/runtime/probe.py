@@ -22,10 +22,12 @@ _PROBE = re.compile(
 def profile() -> str | None:
     """Return the profile that stands in for the device here, or None without one.
 
-    Raises SystemExit(1) where the simulator is asked for and the real runtime is present, and
-    where the map that says what to look for cannot be read.
+    Raises SystemExit(1) where the simulator is asked for and the real runtime is present, where
+    it cannot be told whether it is asked for, and where the map that says what to look for cannot
+    be read.
     """
     try:
+        asked = simulator_asked()
         module = probe_module()
     except Exception as error:  # without the map nobody can say that there is no device
         from kunlun_adapt.diagnostics.finding import AdaptError
@@ -33,8 +35,7 @@ def profile() -> str | None:
 
         known = error if isinstance(error, AdaptError) else AdaptError(str(error))
         raise stop_for(known, "whether there is a device cannot be told") from error
-    asked = os.environ.get(SIMULATOR) == "1"
-    present = _present(module)
+    present = is_installed(module)
     if asked and present:
         from kunlun_adapt.runtime.stop import Failure, stop
 
@@ -48,11 +49,27 @@ def profile() -> str | None:
     return "card" if present else None
 
 
-def probe_module() -> str:
+def simulator_asked() -> bool:
+    """Tell whether the environment asks for the simulator. Raises AdaptError where it is unclear.
+
+    A server that was meant to be simulated must not look for a card because of a spelling.
+    """
+    value = os.environ.get(SIMULATOR, "")
+    if value in ("", "0", "1"):
+        return value == "1"
+    from kunlun_adapt.diagnostics.finding import AdaptError
+
+    raise AdaptError(
+        f"{SIMULATOR}={value!r} says neither yes nor no",
+        f"{SIMULATOR}=1 asks for the simulator; unset it, or set it to 0, to run on a card",
+    )
+
+
+def probe_module(workspace: Path | None = None) -> str:
     """Return the module that the map's `device.probe` names. Raises AdaptError or OSError."""
     from kunlun_adapt.locate import MAP_FILE, find_workspace
 
-    path: Path = find_workspace() / MAP_FILE
+    path: Path = find_workspace(workspace) / MAP_FILE
     text = path.read_bytes()
     found = _PROBE.search(text)
     # Where the word is a key more than once, only the parser can tell which one is meant.
@@ -68,7 +85,8 @@ def probe_module() -> str:
     return catalog.platform_map.model.device.probe.module
 
 
-def _present(module: str) -> bool:
+def is_installed(module: str) -> bool:
+    """Tell whether a module can be found, without importing it."""
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):
