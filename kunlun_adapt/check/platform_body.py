@@ -6,32 +6,31 @@ import ast
 from collections.abc import Iterator
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.documents import in_range
+from kunlun_adapt.check.keys import misspelt_keys
 from kunlun_adapt.plan import spelled
 from kunlun_adapt.upstream import Resolver, Symbol
 
 PLANNED = "[Planned]"
 
 
-def spelled_names(context: Context) -> set[str]:
-    """Return the names of upstream's members that the map gives in this release."""
-    return {m.name for m in context.members if m.name}
+def profiles_without(context: Context, name: str) -> tuple[str, ...]:
+    """Return the profiles in which the map gives nothing for a member of upstream's platform.
 
-
-def left_alone(context: Context, name: str) -> bool:
-    """Tell whether the map says that a member stays as upstream has it in this release.
-
-    It may say so by the member's own name or by the key that is spelled so.
+    What is given under a misspelt key counts as given: another finding speaks of it.
     """
-    for left in context.map.left_at_default:
-        if in_range(left.sglang, context.release):
-            spelling = spelled(context.map, left.member, context.release, context.beyond_claims)
-            names = {left.member}
-            if spelling is not None:
-                names |= {spelling.method or spelling.field or left.member}
-            if name in names or name.rpartition(".")[2] in names:
-                return True
-    return False
+    for key in misspelt_keys(context).values():
+        spelling = spelled(context.map, key, context.release, context.beyond_claims)
+        names = {spelling.method, spelling.field} if spelling else {key.removeprefix("methods.")}
+        if name in names:
+            return ()
+    return tuple(
+        plan.profile for plan in context.plans if all(m.name != name for m in plan.members)
+    )
+
+
+def giving_key(context: Context, name: str) -> str | None:
+    """Return the key under which some profile gives a member."""
+    return next((m.key for m in context.members if m.name == name), None)
 
 
 def raising_members(context: Context) -> Iterator[tuple[str, Symbol]]:

@@ -18,6 +18,7 @@ class Ranges:
     ranges: tuple[tuple[str, Position], ...]
     excluded: tuple[str, ...]
     position: Position
+    operator: bool = False
     targets: tuple[str, ...] = ()
 
 
@@ -46,6 +47,7 @@ def ranged(context: Context) -> Iterator[Ranges]:
                 ),
                 excluded=tuple(e.sglang for b in binds for e in b.excluded),
                 position=recipe.at("binds", indexes[-1], "sglang"),
+                operator=True,
                 targets=tuple(b.target for b in binds),
             )
     for key, spellings in context.map.interface.items():

@@ -67,6 +67,7 @@ CODES: dict[str, Code] = {
             _E,
             "the release has no out-of-tree platform interface",
         ),
+        Code("KA206", "left-and-given", _E, "a member that the map gives and leaves to upstream"),
         Code(
             "KA301", "implementation-not-found", _E, "an `impl:` or class path that leads nowhere"
         ),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from kunlun_adapt.diagnostics import Position
 from kunlun_adapt.documents import Document, PlatformMap, Served, Spelling, in_range
 from kunlun_adapt.plan.binding import Binding, Kind, Member, Value
+from kunlun_adapt.plan.nearest import floor_of, nearest_range
 from kunlun_adapt.upstream import Facts, Missing, Symbol
 
 PLATFORM = "platform"
@@ -24,20 +24,25 @@ def spelled(
 ) -> Spelling | None:
     """Return how `key` is spelled in `release`; `kv_pool.mha` may be covered by `kv_pool`.
 
-    Beyond the claims the last spelling stands in for a release that is newer than all it speaks of.
+    Beyond the claims the nearest spelling stands in. None does for a release that is older than all
+    of them where the map claims releases as old, which do without the key.
     """
-    last = None
+    others: list[Spelling] = []
     for name in (key, key.rpartition(".")[0]):
         for spelling in platform_map.interface.get(name, ()):
             if name != key and spelling.call is not None:
                 continue
             if in_range(spelling.sglang, release):
                 return spelling
-            last = spelling
-    if not beyond or last is None:
+            others.append(spelling)
+    index = nearest_range([s.sglang for s in others], release) if beyond else None
+    if index is None:
         return None
-    spoken_of = [Version(s.version) for s in SpecifierSet(last.sglang)]
-    return last if all(v <= Version(release) for v in spoken_of) else None
+    oldest, claimed = floor_of(others[index].sglang), floor_of(platform_map.sglang)
+    does_without = oldest is not None and oldest > Version(release)
+    if does_without and (claimed is None or (oldest is not None and claimed < oldest)):
+        return None
+    return others[index]
 
 
 def plan_members(
@@ -135,8 +140,9 @@ def _keys(
         if chosen is not None:
             yield f"methods.{name}", "method", "function", chosen, at("methods", name)
     for name, flag in m.capabilities.items():
-        on = flag if isinstance(flag, bool) else flag.get(profile, False)  # type: ignore[call-overload]
-        yield f"{CAPABILITIES}.{name}", "factory", "flag", on, at(CAPABILITIES, name)
+        on = flag if isinstance(flag, bool) else flag.get(profile)  # type: ignore[call-overload]
+        if on is not None:
+            yield f"{CAPABILITIES}.{name}", "factory", "flag", on, at(CAPABILITIES, name)
     if m.server_args:
         yield SERVER_ARGS, "method", "server_args", None, at(SERVER_ARGS)
 

@@ -24,6 +24,7 @@ from kunlun_adapt.plan.binding import (
     bind_groups,
 )
 from kunlun_adapt.plan.members import plan_members, spelled
+from kunlun_adapt.plan.nearest import nearest_range
 from kunlun_adapt.upstream import Facts, Missing, Symbol
 
 _FORWARDS = ("forward_native", "forward_cuda", "forward_cpu", "forward")
@@ -139,11 +140,11 @@ class _Planner:
         return in_range(specifier, self.facts.version)
 
     def _choose(self, ranges: list[str]) -> int | None:
-        """Return which of a binding's ranges holds; beyond claims, the last one stands in."""
+        """Return which of a binding's ranges holds; beyond claims, the nearest one stands in."""
         for index, specifier in enumerate(ranges):
             if self._holds(specifier):
                 return index
-        return len(ranges) - 1 if self.beyond else None
+        return nearest_range(ranges, self.facts.version) if self.beyond else None
 
     def _standing(
         self,

@@ -150,21 +150,29 @@ def call_values(
 ) -> dict[str, Any]:
     """Return the subjects' values for tensors of these shapes, all contiguous and of one dtype.
 
-    `given` supplies scalars and overrides; arguments in neither are None.
+    `given` supplies scalars and overrides. Of arguments in neither, optional ones are None and
+    flags false; any other is unknown, and so is what is derived from it: they have no value here.
     """
     values: dict[str, Any] = dict(given)
-    subjects = table.subjects()
+    declared = {**table.params, **table.reads}
     names = {s for d in table.derived.values() for s in d.subjects}
-    for text in [s.text for s in subjects] + sorted(names):
+    for text in [s.text for s in table.subjects()] + sorted(names):
         root = text.split(".")[0]
         if text in values or root in table.derived:
             continue
-        shape = shapes.get(root)
-        values[text] = None if shape is None else _tensor_value(parse_subject(text), shape, dtype)
+        param, shape = declared.get(root), shapes.get(root)
+        if shape is not None:
+            values[text] = _tensor_value(parse_subject(text), shape, dtype)
+        elif param is None or param.optional:
+            values[text] = None
+        elif param.kind == "bool":
+            values[text] = False
     for name, derived in table.derived.items():
         try:
             values[name] = derived.value(values)
-        except (KeyError, TypeError, ZeroDivisionError):
+        except KeyError:
+            continue
+        except (TypeError, ZeroDivisionError):
             values[name] = None
     return values
 

@@ -160,6 +160,11 @@ EXAMPLES: dict[str, Example] = {
         lambda b: b.drop("sglang/srt/platforms/").drop("sglang/srt/plugins/"),
         MAP, '">=0.5.17,<0.5.24"', suggests="from 0.5.11 on",
     ),
+    "KA206": Example(
+        lambda b: b.edit(MAP, "left_at_default:\n",
+                         "left_at_default:\n  - {member: graph_runner, why: upstream picks it}\n"),
+        MAP, "graph_runner, why", suggests="remove this entry or the key",
+    ),
     "KA301": Example(
         lambda b: b.edit(RECIPE, "our_impls:swiglu", "our_impls:swigl"),
         RECIPE, '"our_impls:swigl"', suggests="did you mean our_impls:swiglu?",

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kunlun_adapt.upstream import LockFacts
 from tests.check.bench import MAP, Bench
 from tests.check.examples import EXAMPLES, INTERFACE, lock_of
 from tests.check.said import codes, only
 
+LEFT = "left_at_default:\n  - {member: supports_mamba, why: no recurrent model is bound}\n"
 MIXIN = "sglang/srt/platforms/device_mixin.py"
 
 
@@ -56,7 +59,7 @@ def test_a_map_that_does_not_name_the_platform_class(bench: Bench) -> None:
 
 
 def test_capabilities_that_are_methods(bench: Bench) -> None:
-    changed = bench.edit(MAP, "{member: supports_mamba,", "{member: supports_mumba,")
+    changed = bench.edit(MAP, LEFT, "")
     found = only(changed.findings(), "KA203")
     assert "interface.capabilities.mamba: [{method: supports_mamba}]" in (found.suggestion or "")
     assert found.severity.value == "warning"
@@ -111,3 +114,99 @@ def test_the_lock_alone_does_not_tell_what_upstream_lacks(bench: Bench) -> None:
     facts = LockFacts(lock_of(bench), "0.5.19")
     changed = EXAMPLES["KA204"].change(bench)
     assert codes(changed.findings(facts=facts)) == []
+
+
+BY_PROFILE = """\
+methods:
+  get_device_total_memory: {card: "our_impls:total_memory"}
+"""
+
+
+def test_a_member_that_one_profile_lacks(bench: Bench) -> None:
+    given = 'methods:\n  get_device_total_memory: "our_impls:total_memory"\n'
+    changed = bench.edit(MAP, given, BY_PROFILE)
+    found = only(changed.findings(), "KA204")
+    assert "gives it nothing for the profile simulator" in found.message
+    assert str(found.position) == changed.place(MAP, "get_device_total_memory:")
+    assert found.suggestion == "methods.get_device_total_memory: add `simulator: …`"
+
+
+def test_a_capability_that_one_profile_lacks(bench: Bench) -> None:
+    changed = bench.edit(MAP, "{card: true, simulator: false}", "{card: true}")
+    found = only(changed.findings(), "KA203")
+    assert "leaves for the profile simulator at upstream's default (False)" in found.message
+    assert str(found.position) == changed.place(MAP, "graph_capture: {card")
+
+
+def test_what_a_key_is_spelled_as_is_given_under_that_key(bench: Bench) -> None:
+    raising = bench.edit(
+        INTERFACE,
+        "def get_graph_runner_cls(self):\n                return None",
+        "def get_graph_runner_cls(self):\n                raise NotImplementedError",
+    )
+    changed = raising.edit(MAP, '  graph_runner: "sglang.srt.runner:GraphRunner"\n', "")
+    found = only(changed.findings(), "KA204")
+    assert str(found.position) == changed.place(MAP, "graph_runner:\n")
+    assert (found.suggestion or "").startswith("`factories: {graph_runner: …}`, or left_at_default")
+    changed = bench.edit(MAP, "  triton: false\n", "")
+    found = next(f for f in changed.findings() if f.code == "KA203")
+    assert (found.suggestion or "").startswith("give `capabilities: {triton: …}`, or left_at")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "meant"),
+    [
+        ("  triton: false", "  tritn: false", "KA202", "capabilities.triton"),
+        ("  get_device_total_memory:", "  get_device_total_memry:", "KA201",
+         "methods.get_device_total_memory"),
+    ],
+)  # fmt: skip
+def test_a_misspelt_key_is_one_finding(
+    bench: Bench, old: str, new: str, code: str, meant: str
+) -> None:
+    served = f"served: {{{meant}: {{simulator: true}}}}\nhooks:\n"
+    changed = bench.edit(MAP, old, new).edit(MAP, "hooks:\n", served)
+    found = only(changed.findings(), code)
+    assert found.suggestion == f"did you mean {meant}?"
+
+
+def test_a_name_that_the_lock_knows_is_no_slip(bench: Bench) -> None:
+    lock = lock_of(bench)
+    renamed = bench.edit(MIXIN, "def get_device_total_memory", "def get_devices_total_memory")
+    found = next(f for f in renamed.findings(lock=lock) if f.code == "KA201")
+    assert "method: get_devices_total_memory" in (found.suggestion or "")
+
+
+@pytest.mark.parametrize(
+    "member", ["graph_runner", "get_graph_runner_cls", "get_device_total_memory", "kv_pool.mha"]
+)
+def test_what_is_given_is_not_left(bench: Bench, member: str) -> None:
+    changed = bench.edit(MAP, LEFT, f"{LEFT}  - {{member: {member}, why: upstream does it}}\n")
+    found = only(changed.findings(), "KA206")
+    assert str(found.position) == changed.place(MAP, f"{{member: {member}, why: upstream", 9)
+    elsewhere = bench.edit(
+        MAP, LEFT, f'{LEFT}  - {{member: {member}, sglang: "<0.5.18", why: upstream does it}}\n'
+    )
+    assert codes(elsewhere.findings()) == []
+
+
+def test_a_misspelt_member_is_not_left(bench: Bench) -> None:
+    changed = bench.edit(MAP, "{member: supports_mamba,", "{member: supports_mumba,")
+    found = only(changed.findings(), "KA005")
+    assert found.suggestion == "did you mean supports_mamba?"
+    assert str(found.position) == changed.place(MAP, "supports_mumba")
+
+
+def test_a_member_that_is_left_in_no_claimed_release(bench: Bench) -> None:
+    changed = bench.edit(
+        MAP, LEFT, f'{LEFT}  - {{member: old_one, sglang: "<0.5.10", why: upstream does it}}\n'
+    )
+    found = only(changed.findings(), "KA005")
+    assert str(found.position) == changed.place(MAP, '"<0.5.10"')
+
+
+def test_a_member_of_another_locked_release_is_known(bench: Bench) -> None:
+    lock = lock_of(bench)
+    gone = bench.edit(INTERFACE, "def supports_mamba", "def asks_nothing")
+    assert codes(gone.findings()) == ["KA005"]
+    assert "KA005" not in codes(gone.findings(lock=lock))

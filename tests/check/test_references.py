@@ -109,6 +109,23 @@ def test_overlaps_are_found_in_every_group(bench: Bench) -> None:
     assert "0.5.17 to 0.5.17.post3" in found.message
 
 
+def test_two_places_of_one_name_need_an_id(bench: Bench) -> None:
+    changed = bench.edit(
+        RECIPE,
+        "  - target: sglang.srt.layers.activation.SiluAndMul\n",
+        "  - {target: sglang.kernels.ops.silu_and_mul, style: function, args: {x: input, out: out}}\n"
+        "  - target: sglang.srt.layers.activation.SiluAndMul\n",
+    )
+    found = only(changed.findings(), "KA007")
+    assert (found.suggestion or "").startswith("if these are two places, give one of them an `id`")
+    named = changed.edit(
+        RECIPE,
+        "silu_and_mul, style: function, args",
+        "silu_and_mul, style: function, id: package, args",
+    )
+    only(named.findings(), "KA401")
+
+
 def test_a_gap_with_a_reason_is_quiet(bench: Bench) -> None:
     changed = bench.edit(MAP, 'sglang: ">=0.5.18", target', 'sglang: ">=0.5.20", target')
     assert codes(changed.findings()) == ["KA008"]

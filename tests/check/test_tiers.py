@@ -116,6 +116,7 @@ interface:
   server_args: [{method: supports_mamba}]
 """
     changed = bench.edit(MAP, "interface:\n", text)
+    changed = changed.edit(MAP, "{member: supports_mamba,", "{member: get_device_uuid,")
     findings = changed.findings()
     assert codes(findings) == ["KA304", "KA304"]
     assert {str(f.position) for f in findings} == {

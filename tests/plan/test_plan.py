@@ -11,6 +11,7 @@ from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.documents import Catalog, load_catalog
 from kunlun_adapt.locate import LOCK_FILE
 from kunlun_adapt.plan import Plan, make_plan
+from kunlun_adapt.plan.nearest import nearest_range
 from kunlun_adapt.upstream import LockFacts, Missing, Symbol, read_lock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,7 +114,17 @@ def test_planned_is_not_bound(tmp_path: Path) -> None:
     assert all(h.hook.id != "last-loc" for h in made.hooks)
 
 
-def test_beyond_claims_binds_the_last_range() -> None:
+@pytest.mark.parametrize(
+    ("release", "index"),
+    [("0.4", 1), ("0.5.11", 1), ("0.5.14", 1), ("0.5.16", 2), ("0.5.20", 0), ("0.6", 0)],
+)
+def test_the_nearest_range_stands_in(release: str, index: int) -> None:
+    ranges = [">=0.5.18", ">=0.5.11,<0.5.14", "==0.5.15.*"]
+    assert nearest_range(ranges, release) == index
+    assert nearest_range([], release) is None
+
+
+def test_beyond_claims_binds_the_nearest_range() -> None:
     made = plan("0.5.17", beyond_claims=True)
     binding = made.binding("gate_sigmoid_mul/fused_gate_sigmoid_mul")
     assert binding is not None and binding.status == "excluded"
@@ -153,7 +164,7 @@ def test_a_target_outside_sglang_is_planned(tmp_path: Path) -> None:
     assert binding is not None and binding.status == "planned" and binding.status_why
 
 
-def test_beyond_claims_spellings_stand_in_for_newer_releases_only() -> None:
+def test_beyond_claims_the_nearest_spelling_stands_in() -> None:
     from kunlun_adapt.plan import spelled
 
     document = load_catalog(ROOT).platform_map
@@ -162,4 +173,7 @@ def test_beyond_claims_spellings_stand_in_for_newer_releases_only() -> None:
     assert spelled(model, "capabilities.fp8", "0.5.24") is None
     newer = spelled(model, "capabilities.fp8", "0.5.24", True)
     assert newer is not None and newer.method == "supports_fp8"
+    # 0.5.17 is claimed and does without, and so does what is older.
     assert spelled(model, "capabilities", "0.5.15", True) is None
+    oldest = spelled(model, "capabilities.graph_capture", "0.5.15", True)
+    assert oldest is not None and oldest.method == "support_cuda_graph"

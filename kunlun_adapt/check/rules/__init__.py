@@ -14,6 +14,7 @@ from kunlun_adapt.check.rules import (
     implementation_not_found,
     implementation_signature,
     kind_changed,
+    left_and_given,
     missing_why,
     no_golden_tier,
     no_platform_interface,
@@ -67,6 +68,7 @@ RELEASE_RULES: tuple[Rule, ...] = (
     unspelled_key.rule,
     capability_at_default.rule,
     unserved_member.rule,
+    left_and_given.rule,
     bound_twice.rule,
 )
 """What the map claims of the release: nothing to check where it claims nothing."""

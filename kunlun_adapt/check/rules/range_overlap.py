@@ -20,21 +20,26 @@ def rule(context: Context) -> Iterable[Finding]:
 
 
 def _overlaps(group: Ranges, releases: Sequence[str]) -> Iterator[Finding]:
-    taken: list[tuple[str, list[str]]] = []
-    for specifier, position in group.ranges:
+    taken: list[tuple[int, list[str]]] = []
+    for index, (specifier, position) in enumerate(group.ranges):
         here = [r for r in releases if in_range(specifier, r)]
-        for earlier, theirs in taken:
+        for other, theirs in taken:
             both = [r for r in here if r in set(theirs)]
             if both:
+                earlier = group.ranges[other][0]
+                tip = _mend(earlier, theirs, here, both)
+                if group.operator and group.targets[index] != group.targets[other]:
+                    # Two places of upstream's that end in one name are taken for one that moved.
+                    tip = f"if these are two places, give one of them an `id`; if it moved, {tip}"
                 yield Finding.of(
                     "KA007",
                     f"{specifier!r} and {earlier!r} both hold for sglang {spans(both)}",
                     position,
                     binding=group.binding,
-                    suggestion=_mend(earlier, theirs, here, both),
+                    suggestion=tip,
                 )
                 break
-        taken.append((specifier, here))
+        taken.append((index, here))
 
 
 def _mend(earlier: str, theirs: list[str], here: list[str], both: list[str]) -> str:

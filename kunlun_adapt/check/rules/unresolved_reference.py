@@ -6,35 +6,31 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.keys import given_keys, misspelt_keys
+from kunlun_adapt.check.left import member_names, unknown_members
+from kunlun_adapt.check.releases import known_releases
 from kunlun_adapt.check.wording import did_you_mean
 from kunlun_adapt.diagnostics import Finding, Position
-from kunlun_adapt.documents import Document, OperatorRecipe
+from kunlun_adapt.documents import Document, OperatorRecipe, in_range
 from kunlun_adapt.documents.platform_map import Factories
-from kunlun_adapt.plan import CAPABILITIES, PLATFORM, SERVER_ARGS
+from kunlun_adapt.plan import CAPABILITIES, PLATFORM
 from kunlun_adapt.plan.conditions import DTYPES
 
 
 def rule(context: Context) -> Iterable[Finding]:
     """Report names of bindings, keys, parameters and dtypes that nothing declares."""
-    keys = _keys(context)
+    # What is meant by a misspelt key is as good as given: KA201 and KA202 speak of the key.
+    keys = given_keys(context) | set(misspelt_keys(context).values())
     yield from _map(context, keys)
     for recipe in context.operators:
         yield from _operator(recipe, keys)
     yield from _recipes(context)
 
 
-def _keys(context: Context) -> set[str]:
-    """The keys that the map gives to the platform, bound in this release or not."""
-    ids = [b.id for plan in context.plans for b in plan.bindings if b.family == PLATFORM]
-    keys = {id.removeprefix("factory/").replace("method/", "methods.") for id in ids}
-    return (keys - {f"methods.{SERVER_ARGS}"}) | (
-        {SERVER_ARGS} if context.map.server_args else set()
-    )
-
-
 def _bindings(context: Context, keys: set[str]) -> set[str]:
     """Every name by which a landing point or a conflict may call a binding."""
     names = {b.id for plan in context.plans for b in plan.bindings} | keys
+    names |= {f"factory/{key}" for key in misspelt_keys(context).values()}
     names |= {hook.id for hook in context.map.hooks} | {s.module for s in context.map.shims}
     names |= {operator.model.name for operator in context.operators}
     names |= {arg.arg for arg in context.map.server_args}
@@ -66,6 +62,7 @@ def _map(context: Context, keys: set[str]) -> Iterator[Finding]:
         if key not in groups and any(s.call is None for s in spellings):
             at = document.key_at("interface", key)
             yield _unknown(f"the map gives no {key!r} to spell", at, key, groups - {""})
+    yield from _left(context)
     shims = {shim.module for shim in model.shims}
     for i, hook in enumerate(model.hooks):
         for j, place in enumerate(hook.at):
@@ -73,6 +70,30 @@ def _map(context: Context, keys: set[str]) -> Iterator[Finding]:
                 at = document.at("hooks", i, "at", j, "provided_by")
                 message = f"no shim provides {place.provided_by!r}"
                 yield _unknown(message, at, place.provided_by, shims, hook.id)
+
+
+def _left(context: Context) -> Iterator[Finding]:
+    """Entries of `left_at_default` that hold for no claimed release, or for no member."""
+    document, entries = context.document, context.map.left_at_default
+    locked = context.lock.releases if context.lock else ()
+    releases = known_releases(context.map.sglang, locked)
+    for i, left in enumerate(entries):
+        if releases and not any(in_range(left.sglang, release) for release in releases):
+            yield Finding.of(
+                "KA005",
+                f"{left.sglang!r} holds for no release that the map claims ({context.map.sglang})",
+                document.at("left_at_default", i, "sglang"),
+                suggestion="remove the entry, or mend its range",
+            )
+    for unknown in unknown_members(context):
+        yield Finding.of(
+            "KA005",
+            f"neither the map nor the platform of sglang {context.release} has {unknown.member!r}",
+            document.at("left_at_default", unknown.index, "member"),
+            suggestion=f"did you mean {unknown.meant}?"
+            if unknown.meant
+            else did_you_mean(unknown.member, {*member_names(context), *context.map.interface}),
+        )
 
 
 def _operator(recipe: Document[OperatorRecipe], keys: set[str]) -> Iterator[Finding]:

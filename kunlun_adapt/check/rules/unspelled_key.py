@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kunlun_adapt.check.context import Context, member_path
+from kunlun_adapt.check.keys import misspelt_keys
 from kunlun_adapt.check.wording import nearest
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.plan import CAPABILITIES, PLATFORM, spelled
@@ -47,6 +48,9 @@ def _elsewhere(context: Context, key: str) -> str:
 
 
 def _suggestion(context: Context, key: str) -> str:
+    meant = misspelt_keys(context).get(key)
+    if meant is not None:
+        return f"did you mean {meant}?"
     leaf = key.rpartition(".")[2]
     if key.startswith(f"{CAPABILITIES}."):
         spelling = spelled(context.map, CAPABILITIES, context.release, context.beyond_claims)
