@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +9,7 @@ from rapidfuzz import process
 from rich.console import Console
 from rich.markdown import Markdown
 
+from kunlun_adapt.cli.calls import Call, answer, parse_call, to_give
 from kunlun_adapt.cli.common import (
     Offline,
     OneRelease,
@@ -26,15 +25,12 @@ from kunlun_adapt.cli.common import (
     open_lock,
     open_workspace,
 )
-from kunlun_adapt.cli.listing import union_of_profiles
+from kunlun_adapt.cli.listing import served, union_of_profiles
 from kunlun_adapt.diagnostics import CODES, Code
-from kunlun_adapt.documents import Catalog, Document, OperatorRecipe, resolve_scalar
+from kunlun_adapt.documents import Catalog, Document, OperatorRecipe
 from kunlun_adapt.locate import shipped_file
-from kunlun_adapt.plan import DTYPES, ConditionError, analyse, call_values, tier_table
-from kunlun_adapt.upstream import Facts, LockFacts, Resolver
-
-Shapes = dict[str, tuple[int, ...]]
-_TENSOR = re.compile(r"(?P<dtype>[a-z0-9_]+)\[(?P<shape>[\d,\s]*)\]\Z")
+from kunlun_adapt.plan import ConditionError, analyse, tier_table
+from kunlun_adapt.upstream import Facts, LockFacts, Missing, Resolver
 
 
 def explain(
@@ -45,7 +41,7 @@ def explain(
             "--call",
             metavar="ARG=VALUE",
             help="With an operator: an argument, as x=bfloat16[7,512] or topk=8; says which tier "
-            "serves the call. Arguments not given are absent.",
+            "serves the call. Optional arguments that are not given are absent, flags false.",
             show_default=False,
         ),
     ] = None,
@@ -70,6 +66,7 @@ def explain(
     with cannot():
         code = CODES.get(name.upper())
         if code is not None:
+            _without_call(name, call)
             _code(code, format)
             return
         root, catalog = open_workspace(workspace, quiet=quiet)
@@ -77,6 +74,7 @@ def explain(
         if recipe is not None:
             _operator(recipe, call or [], format)
             return
+        _without_call(name, call)
         lock = open_lock(root)
         spec = sglang or default_release(catalog, lock)
         facts: Facts = (
@@ -85,6 +83,11 @@ def explain(
             else Resolver(obtain(spec, offline=offline, quiet=quiet))
         )
         _binding(catalog, facts, name, format)
+
+
+def _without_call(name: str, call: list[str] | None) -> None:
+    if call:
+        fail(f"--call is for operators, and {name} is none", "kunlun-adapt list operators")
 
 
 def _code(code: Code, format: TextOrJson) -> None:
@@ -119,19 +122,23 @@ def _binding(catalog: Catalog, facts: Facts, name: str, format: TextOrJson) -> N
         choices = [*bindings, *(d.model.name for d in catalog.operators), *CODES]
         near = [match for match, *_ in process.extract(name, choices, limit=3, score_cutoff=60)]
         fail(f"nothing is called {name!r}", f"did you mean {', '.join(near)}?" if near else None)
+    bound = binding.status == "bound"
     found = facts.resolve(binding.target) if "." in binding.target else None
+    if isinstance(found, Missing) and not bound:
+        found = None  # what is not bound may well be missing; `status why` says what there is
     signature = getattr(getattr(found, "signature", None), "text", lambda: None)()
     body: dict[str, Any] = {
         "id": binding.id,
         "kind": binding.kind,
         "release": facts.version,
         "status": binding.status,
+        "status_why": binding.status_why,
         "target": binding.target,
         "upstream": str(getattr(found, "location", None) or getattr(found, "detail", "") or ""),
         "signature": signature,
         "required": binding.required,
-        "served": "simulator" if binding.served else "resolved only",
-        "served_why": binding.served_why,
+        "served": served(binding),
+        "served_why": binding.served_why if bound else "",
         "claims": binding.claims,
         "why": binding.why,
         "at": str(binding.position),
@@ -142,25 +149,6 @@ def _binding(catalog: Catalog, facts: Facts, name: str, format: TextOrJson) -> N
     for key, value in body.items():
         if value not in (None, ""):
             emit(f"{key.replace('_', ' '):<11} {value}\n")
-
-
-def _parse_call(call: list[str], params: Mapping[str, Any]) -> tuple[Shapes, dict[str, Any]]:
-    """Read ARG=VALUE texts into tensor shapes and the other subjects' values."""
-    shapes: Shapes = {}
-    given: dict[str, Any] = {}
-    for text in call:
-        name, equals, value = text.partition("=")
-        if not equals or name not in params:
-            fail(f"--call {text!r}: write one of {', '.join(params)} as ARG=VALUE")
-        tensor = _TENSOR.match(value)
-        if tensor and tensor["dtype"] in DTYPES:
-            shapes[name] = tuple(int(n) for n in re.findall(r"\d+", tensor["shape"]))
-            given[f"{name}.dtype"] = tensor["dtype"]
-        elif params[name].kind == "Tensor" and value != "none":
-            fail(f"--call {text!r}: {name} is a tensor", f"{name}=bfloat16[7,512]")
-        else:
-            given[name] = None if value == "none" else resolve_scalar(value)
-    return shapes, given
 
 
 def _operator(recipe: Document[OperatorRecipe], call: list[str], format: TextOrJson) -> None:
@@ -180,19 +168,20 @@ def _operator(recipe: Document[OperatorRecipe], call: list[str], format: TextOrJ
         }
         for tier, (_, conditions) in zip(model.kernels, table.tiers, strict=True)
     ]
-    cases = []
+    cases: list[dict[str, Any]] = []
     for name, shapes in model.cases.items():
         for shape in shapes:
             if not isinstance(shape, list) or not all(isinstance(s, int) for s in shape):
                 continue
             for dtype in table.dtypes:
                 dims = tuple(s for s in shape if isinstance(s, int))
-                serving = table.serving(call_values(table, {name: dims}, dtype, {}))
-                cases.append({"param": name, "shape": list(dims), "dtype": dtype, "tier": serving})
-    asked = None
-    if call:
-        tensors, given = _parse_call(call, table.params)
-        asked = table.serving(call_values(table, tensors, "", given)) or "none: an error"
+                found = answer(table, Call({name: dims}), dtype)
+                open_ = list(found.depends_on)
+                case = {"param": name, "shape": list(dims), "dtype": dtype, "tier": found.tier}
+                cases.append({**case, "depends_on": open_, "text": found.text()})
+    asked = answer(table, parse_call(call, table)) if call else None
+    if asked is not None and asked.depends_on:
+        fail(f"which tier serves the call {asked.text()}", to_give(table, asked.depends_on))
     places = [f"{b.target} ({b.sglang})" for b in model.binds] + list(model.serves)
     body = {
         "operator": model.name,
@@ -202,16 +191,18 @@ def _operator(recipe: Document[OperatorRecipe], call: list[str], format: TextOrJ
         "golden": model.golden,
         "binds": places,
         "tiers": tiers,
-        "cases": cases,
+        "cases": [{k: v for k, v in case.items() if k != "text"} for case in cases],
         "gaps": analysis.gaps,
         "unreachable": list(analysis.unreachable),
-        "call": {"arguments": call, "tier": asked} if call else None,
+        "call": asked and {"arguments": call, "tier": asked.tier, "assumed": list(asked.assumed)},
     }
     if format is TextOrJson.JSON:
         emit(as_json(body))
         return
     if asked is not None:
-        emit(f"{model.name}({', '.join(call)}): served by {asked}\n")
+        emit(f"{model.name}({', '.join(call)}): served by {asked.text()}\n")
+        if asked.assumed:
+            emit(f"    taken for granted: {', '.join(asked.assumed)}\n")
         return
     emit(f"{model.name} ({model.family}, {recipe.at('name')}): {model.why}\n")
     emit(f"golden: {model.golden}\n")
@@ -226,6 +217,6 @@ def _operator(recipe: Document[OperatorRecipe], call: list[str], format: TextOrJ
         if tier.why:
             emit(f"    why   {tier.why}\n")
     if cases:
-        emit("\nserved, for the recipe's cases (other arguments absent):\n")
+        emit("\nserved, for the recipe's cases (optional arguments absent, flags false):\n")
     for case in cases:
-        emit(f"    {case['dtype']}{case['shape']}: {case['tier'] or 'none: an error'}\n")
+        emit(f"    {case['dtype']}{case['shape']}: {case['text']}\n")

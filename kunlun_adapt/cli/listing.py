@@ -95,17 +95,21 @@ def union_of_profiles(catalog: Catalog, facts: Facts) -> list[Binding]:
     return list(found.values())
 
 
+def served(binding: Binding) -> str:
+    """Say whether a server runs the binding: `simulator`, `resolved only`, or `no`."""
+    if binding.status != "bound":
+        return "no"
+    return "simulator" if binding.served else "resolved only"
+
+
 def _binding(binding: Binding) -> dict[str, Any]:
-    served = "no"
-    if binding.status == "bound":
-        served = "simulator" if binding.served else "resolved only"
     return {
         "id": binding.id,
         "kind": binding.kind,
         "family": binding.family,
         "target": binding.target,
         "status": binding.status,
-        "served": served,
+        "served": served(binding),
         "why": binding.status_why or binding.served_why or binding.why,
         "claims": binding.claims,
         "file": binding.position.file,
