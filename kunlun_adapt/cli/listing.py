@@ -28,6 +28,9 @@ from kunlun_adapt.documents import Catalog
 from kunlun_adapt.plan import Binding, make_plan
 from kunlun_adapt.upstream import Facts, LockFacts, Resolver
 
+_WIDE_ONLY = ("family", "target", "claims", "file", "line")
+"""Columns that a narrow terminal goes without; a pipe and JSON have them all."""
+
 
 class What(str, Enum):
     """What can be listed."""
@@ -141,12 +144,20 @@ def _show(body: dict[str, Any], format: TextOrJson) -> None:
         for row in rows:
             emit("\t".join(_cell(v) for v in row.values()) + "\n")
         return
+    columns = _fitting(rows, console.width)
     table = Table(box=None, header_style="bold")
-    for column in rows[0] if rows else ():
+    for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(_cell(v) for v in row.values()))
-    console.print(table)
+        table.add_row(*(_cell(row[column]) for column in columns))
+    console.print(table, markup=False)
+
+
+def _fitting(rows: list[dict[str, Any]], width: int) -> list[str]:
+    """Return the columns to show: all where a line of each fits, else those that are read first."""
+    columns = list(rows[0]) if rows else []
+    widths = [max(len(c), *(len(_cell(row[c])) for row in rows)) + 1 for c in columns]
+    return columns if sum(widths) <= width else [c for c in columns if c not in _WIDE_ONLY]
 
 
 def _cell(value: Any) -> str:

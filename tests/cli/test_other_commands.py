@@ -55,6 +55,19 @@ def test_list_bindings(run: Run) -> None:
     )
 
 
+def test_list_bindings_fits_a_narrow_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ("list", "bindings", "--sglang", "0.5.19", "--quiet")
+    piped = run(*arguments).stdout.splitlines()
+    assert {line.count("\t") for line in piped} == {9}, "a pipe has all columns"
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    for width, columns in (("80", "id kind status served why"), ("400", "id kind family target")):
+        monkeypatch.setenv("COLUMNS", width)
+        shown = re.sub(r"\x1b\[[0-9;]*m", "", run(*arguments).stdout).splitlines()
+        assert " ".join(shown[0].split()).startswith(columns)
+        assert max(map(len, shown)) <= int(width)
+    assert len(shown) == len(piped) + 1, "where it fits, each binding has one line"
+
+
 def test_list_the_rest(run: Run) -> None:
     operators = json.loads(run("list", "operators", "--format", "json").stdout)["operators"]
     assert "silu_and_mul" in [o["name"] for o in operators]
