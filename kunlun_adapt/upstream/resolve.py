@@ -74,13 +74,6 @@ class Resolver:
                             found[name] = symbol
         return found
 
-    def class_mro(self, class_path: str) -> tuple[str, ...]:
-        """The dotted paths of a class and its bases in the release, in Python's order."""
-        owner = self._find(class_path)
-        if isinstance(owner, Missing):
-            return ()
-        return tuple(klass.dotted for klass in self._lookup.mro(owner)[0])
-
     def _find(self, path: str) -> Found | Missing:
         parts = path.split(".")
         if not all(part.isidentifier() for part in parts):
