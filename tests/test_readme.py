@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import typer.main
+from typer.testing import CliRunner
 
 from kunlun_adapt.cli import app
 
@@ -26,6 +29,15 @@ EXTERNAL = re.compile(r"[a-z][a-z+.-]*:")
 COMMAND = re.compile(r"\bkunlun-adapt +([a-z][a-z-]*)")
 MAKE = re.compile(r"^(?:\$ )?make +([a-z][a-z-]*)", re.MULTILINE)
 MAKE_TARGET = re.compile(r"^([a-z][a-z-]*):(?!=)", re.MULTILINE)
+PLACE = re.compile(r"^platform_map\.yaml:(\d+):(\d+): ", re.MULTILINE)
+WORKSPACE = ("platform_map.yaml", "adapt.lock", "operator_recipes", "recipes", "templates")
+# The two faults that the README shows, as edits of the shipped map.
+FAULTS = {
+    "ignores: [pp_size, tp_size, nnodes]": "ignores: [pp_size, tp_size]",
+    "common.support_triton,": "common.support_tritn,",
+}
+# What cannot be run for real here: a server, and a SGLang that somebody patched.
+NOT_RUN = re.compile(r"serve |.*--sglang installed\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +129,73 @@ def test_every_named_make_target_exists(name: str) -> None:
     targets = set(MAKE_TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
     assert named >= PROMISED_TARGETS
     assert named <= targets
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A command that the README shows, and what it shows of the output; `…` stands for lines."""
+
+    command: str
+    output: str
+
+    @property
+    def parts(self) -> list[str]:
+        parts = re.split(r"^…$", self.output, flags=re.MULTILINE)
+        return [part.strip("\n") for part in parts if part.strip()]
+
+
+def examples() -> list[Example]:
+    found: list[Example] = []
+    for fence in read(ENGLISH).fences:
+        for shown in re.split(r"^\$ ", fence, flags=re.MULTILINE)[1:]:
+            first, _, output = shown.replace("\\\n", "").removesuffix("```").partition("\n")
+            found.append(Example(first.removeprefix("kunlun-adapt").strip(), output.strip("\n")))
+    return found
+
+
+RUN = [example for example in examples() if not NOT_RUN.match(example.command)]
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shipped workspace with the faults that the README shows."""
+    root = tmp_path_factory.mktemp("faulty")
+    for name in WORKSPACE:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, root / name)
+    text = (root / "platform_map.yaml").read_text(encoding="utf-8")
+    for right, wrong in FAULTS.items():
+        assert text.count(right) == 1
+        text = text.replace(right, wrong)
+    (root / "platform_map.yaml").write_text(text, encoding="utf-8")
+    return root
+
+
+def test_the_examples_cover_each_command_that_can_be_run() -> None:
+    assert {example.command.split()[0] for example in RUN} >= {"validate", "render", "explain"}
+    assert len(RUN) < len(examples())
+
+
+@pytest.mark.upstream
+@pytest.mark.parametrize("example", RUN, ids=lambda example: example.command)
+def test_an_example_prints_what_the_readme_shows(example: Example, faulty: Path) -> None:
+    broken = PLACE.search(example.output) is not None
+    root = faulty if broken else ROOT
+    arguments = [*shlex.split(example.command), "--workspace", str(root)]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == (1 if broken else 0)
+    if "…" not in example.output:
+        assert result.stdout == f"{example.output}\n"
+    printed, end = f"\n{result.stdout}", 0
+    for part in example.parts:
+        end = printed.find(f"\n{part}\n", end)
+        assert end >= 0, f"not printed, or not in this order:\n{part}"
+
+
+def test_the_places_that_the_readme_shows_are_in_the_map() -> None:
+    """Also those of the examples that cannot be run."""
+    lines = (ROOT / "platform_map.yaml").read_text(encoding="utf-8").splitlines()
+    places = PLACE.findall(read(ENGLISH).code)
+    assert len(places) >= 3
+    for line, column in places:
+        assert lines[int(line) - 1][int(column) - 1 :].startswith("sglang.srt.utils.common.")
