@@ -11,7 +11,8 @@ from kunlun_adapt.documents import Catalog, Document, OperatorRecipe, PlatformMa
 from kunlun_adapt.plan import PLATFORM, HookBinding, KernelBinding, Member, Plan, spelled
 from kunlun_adapt.upstream import Facts, Lock, Missing, Resolver, Symbol
 
-PLATFORM_PACKAGES = ("sglang.srt.platforms", "sglang.srt.plugins")
+PLUGINS = "sglang.srt.plugins"
+"""Where upstream looks for plugins: without it there is no door for a platform of ours."""
 
 Item = TypeVar("Item", Member, HookBinding, KernelBinding)
 
@@ -76,9 +77,13 @@ class Context:
     @cached_property
     def platform_packages_missing(self) -> tuple[str, ...]:
         """The packages of upstream's plugin interface that this release does not have."""
-        if self.reader is None:
+        if self.reader is None or not isinstance(self.facts.resolve(PLUGINS), Missing):
             return ()
-        return tuple(p for p in PLATFORM_PACKAGES if isinstance(self.facts.resolve(p), Missing))
+        spelling = spelled(self.map, PLATFORM, self.release, self.beyond_claims)
+        # The class stands in a module of the package.
+        package = spelling.call.rsplit(".", 2)[0] if spelling and spelling.call else PLUGINS
+        packages = dict.fromkeys((package, PLUGINS))
+        return tuple(p for p in packages if isinstance(self.facts.resolve(p), Missing))
 
     @cached_property
     def platform_class(self) -> Symbol | None:

@@ -44,10 +44,19 @@ def impl_uses(context: Context) -> Iterator[ImplUse]:
 
 def find(context: Context, path: str) -> Implementation | NotFound | None:
     """Follow an implementation path; a path without a colon is a module."""
+    finder = _finder(context)
+    return finder.find(path) if ":" in path else finder.find_module(path)
+
+
+def absent_package(context: Context, path: str) -> str | None:
+    """Return the package of a path that cannot be looked into, since it is not installed here."""
+    return _finder(context).absent_package(path)
+
+
+def _finder(context: Context) -> Implementations:
     if context not in _FINDERS:
         _FINDERS[context] = Implementations(context.catalog.root, context.facts)
-    finder = _FINDERS[context]
-    return finder.find(path) if ":" in path else finder.find_module(path)
+    return _FINDERS[context]
 
 
 _FINDERS: WeakKeyDictionary[Context, Implementations] = WeakKeyDictionary()

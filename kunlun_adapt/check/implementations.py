@@ -1,7 +1,7 @@
 """Follow an implementation path (`package.module:name`) to its definition, without importing it.
 
 Our own package and the workspace are always at hand. A foreign package is looked into where it is
-installed; where it is not, nothing can be said about it here, and nothing is.
+installed; where it is not, nothing more can be said of it here than that.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ class Implementations:
         self._workspace = workspace
         self._facts = facts
         self._roots: dict[str, list[Path] | None] = {}
+        self._installed: set[str] = set()
         self._modules: dict[str, _Module | NotFound | None] = {}
 
     def find(self, path: str) -> Implementation | NotFound | None:
@@ -73,6 +74,11 @@ class Implementations:
         if isinstance(module, _Module):
             return Implementation(name, "module", location=str(module.file))
         return module
+
+    def absent_package(self, path: str) -> str | None:
+        """Return the top-level package of a path if it is not installed here, else None."""
+        first = path.partition(":")[0].partition(".")[0]
+        return None if first == UPSTREAM or self._root(first) or first in self._installed else first
 
     def _upstream(self, path: str) -> Implementation | NotFound | None:
         symbol = self._facts.resolve(path.replace(":", "."))
@@ -182,6 +188,7 @@ class Implementations:
             return None
         if spec is None:
             return None
+        self._installed.add(first)
         if spec.submodule_search_locations is not None:
             return [Path(p) for p in spec.submodule_search_locations]
         return [Path(spec.origin)] if spec.origin and spec.origin.endswith(".py") else None

@@ -24,7 +24,8 @@ class LockedUse:
 def locked_uses(context: Context) -> Iterator[LockedUse]:
     """Yield every resolved use: targets, the calls behind `oot_forward`, platform members."""
     for use in uses(context):
-        if isinstance(use.symbol, Symbol):
+        # References are followed when they are repaired: planning does not ask for them.
+        if isinstance(use.symbol, Symbol) and use.key != "repair":
             yield LockedUse(use.path, use.symbol, use.position, use.binding)
     for kernel in context.kernels:
         if isinstance(kernel.call, Symbol) and kernel.call is not kernel.symbol:

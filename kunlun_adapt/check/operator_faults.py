@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kunlun_adapt.check.wording import did_you_mean
+from kunlun_adapt.check.wording import did_you_mean, nearest
 from kunlun_adapt.diagnostics import Position
 from kunlun_adapt.documents import Document, OperatorRecipe, Tier
 from kunlun_adapt.plan import (
@@ -25,8 +25,8 @@ from kunlun_adapt.plan import (
     tier_table,
 )
 from kunlun_adapt.plan.guarded import unguarded
-
-SETTINGS = ("env", "server", "op")
+from kunlun_adapt.plan.subject import INDEXED, PROPERTIES
+from kunlun_adapt.plan.tiers import name_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,8 @@ class Fault:
 def operator_faults(recipe: Document[OperatorRecipe]) -> list[Fault]:
     """Return every fault of a recipe's `params`, `derive`, tiers and failures, in that order."""
     faults = list(_params(recipe))
+    if not faults:
+        faults = list(_reads(recipe))
     if not faults:
         faults = list(_formulas(recipe))
     # Where a declaration is broken, everything that reads it would look unknown.
@@ -61,9 +63,22 @@ def _params(recipe: Document[OperatorRecipe]) -> Iterator[Fault]:
             parse_param(name, text)
         except ConditionError as error:
             yield Fault(str(error), recipe.at("params", name))
-        if name in SETTINGS:
-            message = f"{name!r} is no name for a parameter: conditions read settings so"
-            yield Fault(message, recipe.key_at("params", name), "give it another name")
+        fault = name_fault(name)
+        if fault is not None:
+            yield Fault(fault, recipe.key_at("params", name), "give it another name")
+
+
+def _reads(recipe: Document[OperatorRecipe]) -> Iterator[Fault]:
+    for name, path in recipe.model.reads.items():
+        fault = name_fault(name)
+        if fault is not None:
+            yield Fault(fault, recipe.key_at("reads", name), "give it another name")
+            continue
+        alone = recipe.model.model_copy(update={"reads": {name: path}})
+        try:
+            _trial(alone, {}, {})
+        except ConditionError as error:
+            yield Fault(str(error), recipe.at("reads", name))
 
 
 def _formulas(recipe: Document[OperatorRecipe]) -> Iterator[Fault]:
@@ -71,9 +86,11 @@ def _formulas(recipe: Document[OperatorRecipe]) -> Iterator[Fault]:
     params = {n: parse_param(n, t) for n, t in model.params.items()}
     sound: dict[str, str] = {}
     for name, text in model.derive.items():
-        if name in params or name in SETTINGS:
-            message = f"the derived name {name!r} is also a parameter or a kind of setting"
-            yield Fault(message, recipe.key_at("derive", name), "give it another name")
+        fault = name_fault(name)
+        if name in params:
+            fault = f"the derived name {name!r} is also a parameter"
+        if fault is not None:
+            yield Fault(fault, recipe.key_at("derive", name), "give it another name")
             continue
         try:
             _trial(model, {**sound, name: text}, {})
@@ -115,7 +132,7 @@ def _when(
         try:
             subject = parse_subject(text)
         except ConditionError as error:
-            yield Fault(str(error), key, did_you_mean(text.partition(".")[0], _names(recipe)))
+            yield Fault(str(error), key, _spelling_tip(text, _names(recipe)))
             continue
         if subject.scope == "server":
             message = f"{text}: server arguments cannot be read in conditions yet"
@@ -134,6 +151,15 @@ def _when(
             tip = None if asked else _subject_tip(subject, recipe)
             message = _named(text, error.__cause__ or error)
             yield Fault(message, place if asked else key, tip)
+
+
+def _spelling_tip(text: str, names: list[str]) -> str | None:
+    """Suggest the property where the name before it is known, else the name."""
+    root, _, prop = text.partition(".")
+    if root in names:
+        near = nearest(prop.partition("[")[0], PROPERTIES)
+        return f"did you mean {root}.{near}{'[0]' if near in INDEXED else ''}?" if near else None
+    return did_you_mean(root, names)
 
 
 def _subject_tip(subject: Subject, recipe: Document[OperatorRecipe]) -> str | None:

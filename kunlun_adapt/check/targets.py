@@ -25,7 +25,7 @@ _LOST: WeakKeyDictionary[Context, tuple[Lost, ...]] = WeakKeyDictionary()
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One named upstream symbol; `key` is the YAML key that names it (`target`, `call`, …)."""
+    """One named upstream symbol; `key` is the YAML key that names it (`target`, `repair`, …)."""
 
     path: str
     symbol: Symbol | Missing
@@ -69,6 +69,9 @@ def _hooks(context: Context) -> Iterator[Use]:
         if hook.at.readback is not None and hook.readback is not None:
             place = context.document.at(*hook.path, "readback", "target")
             yield Use(hook.at.readback.target, hook.readback, place, hook.binding.id, "target")
+        for i, path in enumerate(hook.hook.repair):
+            place = context.document.at(*hook.path[:2], "repair", i)
+            yield Use(path, context.facts.resolve(path), place, hook.binding.id, "repair")
 
 
 def _names(context: Context) -> Iterator[Use]:
@@ -160,6 +163,8 @@ def edit(context: Context, use: Use, path: str) -> str:
     if use.key == "class":
         where = path.rpartition(".")
         return f"{where[0]}:{where[2]}"
+    if use.key == "repair":
+        return path
     range_ = f">={context.release}"
     lowest = min(bounds(context.map.sglang), default=None)
     if lowest is not None and Version(context.release) < lowest:

@@ -21,7 +21,7 @@ class Code:
         return f"docs/codes/{self.code}.md"
 
 
-_E, _W = Severity.ERROR, Severity.WARNING
+_E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
 
 CODES: dict[str, Code] = {
     c.code: c
@@ -78,6 +78,8 @@ CODES: dict[str, Code] = {
         Code("KA304", "condition", _E, "a condition that reads or says what conditions cannot"),
         Code("KA305", "tier-unreachable", _E, "a tier that no call can reach"),
         Code("KA306", "no-golden-tier", _W, "an operator whose last resort is not the golden"),
+        Code("KA307", "unknown-vendor-op", _W, "a vendor op that no contract describes"),
+        Code("KA308", "tiers-sampled", _I, "tiers with too many kinds of call to try them all"),
         Code("KA401", "target-bound-twice", _E, "two bindings patch one target in one release"),
     )
 }

@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 from rapidfuzz import fuzz, process
 
 from kunlun_adapt.diagnostics import Finding, Position
-from kunlun_adapt.documents.loader import RawDocument
+from kunlun_adapt.documents.loader import RawDocument, resolve_scalar
 
 _KEY = "[key]"
 _KIND_TYPES = frozenset(
@@ -111,7 +111,7 @@ def _locate(model: type[BaseModel], data: Any, error: ErrorDetails) -> _Place:
 
 def _finding(raw: RawDocument, place: _Place, error: ErrorDetails) -> Finding:
     kind = error["type"]
-    where = _spelled(place.path)
+    where = spell_path(place.path)
     if kind == "missing":
         key = str(error["loc"][-1])
         given = f" in {where}" if place.path else ""
@@ -119,7 +119,7 @@ def _finding(raw: RawDocument, place: _Place, error: ErrorDetails) -> Finding:
         message = f"key {key!r} is missing{given}"
         return Finding.of("KA002", message, raw.at(*place.path), suggestion=tip)
     if kind == "extra_forbidden":
-        parent = _spelled(place.path[:-1])
+        parent = spell_path(place.path[:-1])
         key = str(place.path[-1])
         message = f"unknown key {key!r}{f' in {parent}' if parent else ''}"
         other = _other_key(raw, place, key)
@@ -154,11 +154,15 @@ def _words(error: ErrorDetails) -> str:
 
 
 def _quoting(place: _Place) -> str | None:
-    """YAML reads `0.5` as a number and `true` as a flag; where text belongs, quotes mend it."""
+    """YAML reads `0.5` as a number and `true` as a flag; only quotes make text of them."""
     plain = isinstance(place.data, (bool, int, float))
     if plain and _takes(place.annotation) == _NAMES[str]:
         text = str(place.data).lower() if isinstance(place.data, bool) else str(place.data)
         return f'put it in quotes: "{text}"'
+    if isinstance(place.data, str):
+        unquoted = type(resolve_scalar(place.data))
+        if unquoted is not str and unquoted in _members(place.annotation):
+            return f"remove the quotes: {place.data}"
     return None
 
 
@@ -173,7 +177,8 @@ def _other_key(raw: RawDocument, place: _Place, key: str) -> str | None:
     )
 
 
-def _spelled(path: tuple[int | str, ...]) -> str:
+def spell_path(path: tuple[int | str, ...]) -> str:
+    """Return how messages call a place in a document: `kernels[0].when`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part

@@ -52,8 +52,12 @@ def _candidates(specifiers: SpecifierSet) -> list[Version]:
     for specifier in specifiers:
         try:
             bound = Version(specifier.version.removesuffix(".*"))
-        except InvalidVersion:  # `===` takes any text
-            continue
+        except InvalidVersion as error:  # `===` takes any text, and holds for no release then
+            raise PydanticCustomError(
+                "range",
+                "{text} compares with {version}, which is no release",
+                {"text": repr(str(specifiers)), "version": repr(specifier.version)},
+            ) from error
         base = bound.base_version
         found += [bound, Version(f"{base}.0.1"), Version(f"{base}.post{(bound.post or 0) + 1}")]
         if bound.pre is not None:

@@ -41,6 +41,7 @@ _NAN = frozenset({".nan", ".NaN", ".NAN"})
 _REFUSED = re.compile(
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 )
+_FLOW = re.compile(r"while parsing a flow (?P<kind>mapping|sequence): did not find expected ','")
 _BREAK = re.compile(r"\r\n|\r|\n")
 
 
@@ -165,6 +166,8 @@ def _marked(error: yaml.MarkedYAMLError, text: str, name: str) -> Finding:
         mark = error.context_mark  # where the quote opens, not where the file ends
     if problem == "second occurrence":
         problem = "an anchor with this name is already set above"
+    elif "maximum nesting" in problem:
+        problem = f"nested deeper than {MAX_DEPTH} levels"
     elif error.context:
         problem = f"{error.context}: {problem}"
     lines = _BREAK.split(text)
@@ -173,7 +176,14 @@ def _marked(error: yaml.MarkedYAMLError, text: str, name: str) -> Finding:
         line, column = len(lines), len(lines[-1]) + 1
     here = lines[line - 1][column - 1 : column]
     tip = None
-    if "unexpected end" in problem:
+    opened = _FLOW.match(problem)
+    if opened and error.context_mark is not None:
+        place, bracket = _mark(error.context_mark), "{" if opened["kind"] == "mapping" else "["
+        problem += f"; the {bracket!r} opens in line {place[0]}, column {place[1]}"
+        tip = f"close it with {'}' if bracket == '{' else ']'}"
+    elif "nested deeper" in problem:
+        pass
+    elif "unexpected end" in problem:
         tip = "close the quote"
     elif here == "\t":
         tip = "indent with spaces"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from kunlun_adapt.documents.fields import (
@@ -23,6 +23,7 @@ from kunlun_adapt.documents.fields import (
 from kunlun_adapt.documents.platform_map import Exclusion
 
 When = dict[str, Scalar | list[Scalar]]
+Case = Scalar | list[Scalar | list[Scalar]]
 
 
 class Bind(Strict):
@@ -123,7 +124,23 @@ class OperatorRecipe(Strict):
     fusion: Fusion | None = None
     failures: list[Failure] = []
     precision: dict[Identifier, Precision] = {}
-    cases: dict[Identifier, list[Scalar | list[Scalar | list[Scalar]]]] = {}
+    cases: dict[Identifier, list[Case]] = {}
+
+    @field_validator("cases", mode="after")
+    @classmethod
+    def _shapes(cls, cases: dict[str, list[Case]]) -> dict[str, list[Case]]:
+        """A shape has dimensions, and none of them is negative."""
+        for name, listed in cases.items():
+            if not listed:
+                raise PydanticCustomError("cases", "{name} has no case", {"name": repr(name)})
+            for shape in (case for case in listed if isinstance(case, list)):
+                if not shape or any(isinstance(n, (int, float)) and n < 0 for n in shape):
+                    raise PydanticCustomError(
+                        "cases",
+                        "{name} has the case {shape}, which is no shape",
+                        {"name": repr(name), "shape": str(shape)},
+                    )
+        return cases
 
     @model_validator(mode="after")
     def _bound_somewhere(self) -> OperatorRecipe:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -9,9 +11,9 @@ from pydantic import BaseModel, ValidationError
 
 from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.documents.adaptation_recipe import AdaptationRecipe
-from kunlun_adapt.documents.faults import closest, findings, shown
+from kunlun_adapt.documents.faults import closest, findings, shown, spell_path
 from kunlun_adapt.documents.fields import API_VERSION
-from kunlun_adapt.documents.loader import RawDocument
+from kunlun_adapt.documents.loader import Key, RawDocument
 from kunlun_adapt.documents.operator_recipe import OperatorRecipe
 from kunlun_adapt.documents.platform_map import PlatformMap
 
@@ -50,6 +52,9 @@ def parse(
         message = f"the document must be a mapping, not {shown(raw.data)}"
         tip = f"start it with apiVersion: {API_VERSION} and kind: {expected or '…'}"
         return None, [Finding.of("KA002", message, raw.at(), suggestion=tip)]
+    unfit = list(_not_finite(raw, raw.data, ()))
+    if unfit:
+        return None, unfit
     kind, fault = _kind(raw, raw.data, expected)
     if kind is None:
         return None, fault
@@ -57,6 +62,18 @@ def parse(
         return Document(KINDS[kind].model_validate(raw.data), raw), []
     except ValidationError as error:
         return None, findings(raw, KINDS[kind], error.errors())
+
+
+def _not_finite(raw: RawDocument, value: Any, path: Key) -> Iterator[Finding]:
+    """YAML has numbers that are none: nothing here can be compared with them or rendered."""
+    if isinstance(value, float) and not math.isfinite(value):
+        message = f"{spell_path(path)}: must be a finite number, not {value}"
+        text = f"{'-' if value < 0 else ''}.{abs(value)}"
+        tip = f'put it in quotes if it is text: "{text}"'
+        yield Finding.of("KA002", message, raw.at(*path), suggestion=tip)
+    elif isinstance(value, (dict, list)):
+        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _not_finite(raw, child, (*path, key))
 
 
 def _kind(

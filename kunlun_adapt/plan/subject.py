@@ -14,9 +14,12 @@ DTYPES = (
 COUNTS = ("ndim", "shape", "stride")
 """Properties that are whole numbers."""
 
+INDEXED = ("shape", "stride")
+PROPERTIES = ("dtype", *COUNTS, "contiguous", "device")
+
 _SUBJECT = re.compile(
     r"(?P<root>[A-Za-z_][A-Za-z0-9_]*)"
-    r"(?:\.(?P<prop>dtype|ndim|shape|stride|contiguous|device)"
+    rf"(?:\.(?P<prop>{'|'.join(PROPERTIES)})"
     r"(?:\[(?P<index>0|-?[1-9][0-9]?)\])?)?\Z"
 )
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -85,8 +88,8 @@ def parse_subject(text: str) -> Subject:
             "PARAM.dtype|ndim|shape[i]|stride[i]|contiguous|device, env.NAME, server.ARG or op.NAME"
         )
     prop, index = inner["prop"], inner["index"]
-    if prop in ("shape", "stride") and index is None:
+    if prop in INDEXED and index is None:
         raise ConditionError(f"{text!r} needs an index, such as {text}[0]")
-    if prop not in ("shape", "stride") and index is not None:
+    if prop not in INDEXED and index is not None:
         raise ConditionError(f"{text!r} takes no index")
     return Subject(text, "call", inner["root"], prop, None if index is None else int(index))

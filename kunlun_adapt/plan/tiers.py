@@ -85,12 +85,9 @@ def tier_table(recipe: OperatorRecipe) -> TierTable:
     reads = {n: _read(n, path, params) for n, path in recipe.reads.items()}
     derived: dict[str, Derived] = {}
     for name in (*params, *recipe.derive, *reads):
-        if name in ("env", "server", "op"):
-            raise ConditionError(
-                f"{name!r} is no name for a parameter: conditions read settings so"
-            )
-        if name in RESERVED or name in DTYPES or name.startswith(("kernel_", "returns_", "_")):
-            raise ConditionError(f"{name!r} is no name for a parameter: generated code uses it")
+        fault = name_fault(name)
+        if fault is not None:
+            raise ConditionError(fault)
     readable = {**params, **reads}
     for name, text in recipe.derive.items():
         if name in readable:
@@ -109,6 +106,15 @@ def tier_table(recipe: OperatorRecipe) -> TierTable:
             raise ConditionError(f"tier {tier.name}: {error}", tier.name, error.subject) from error
         tiers.append((tier.name, tuple(conditions)))
     return TierTable(params, derived, tuple(tiers), tuple(recipe.precision), reads)
+
+
+def name_fault(name: str) -> str | None:
+    """Say why a parameter, a derived name or a read must not be called so."""
+    if name in ("env", "server", "op"):
+        return f"{name!r} is no name for a parameter: conditions read settings so"
+    if name in RESERVED or name in DTYPES or name.startswith(("kernel_", "returns_", "_")):
+        return f"{name!r} is no name for a parameter: generated code uses it"
+    return None
 
 
 def _read(name: str, path: str, params: Mapping[str, Param]) -> Param:

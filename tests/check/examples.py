@@ -158,7 +158,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     "KA205": Example(
         lambda b: b.drop("sglang/srt/platforms/").drop("sglang/srt/plugins/"),
-        MAP, '">=0.5.17,<0.5.24"', suggests="from 0.5.11 on",
+        MAP, '">=0.5.17,<0.5.24"', suggests="releases that have sglang.srt.plugins",
     ),
     "KA206": Example(
         lambda b: b.edit(MAP, "left_at_default:\n",
@@ -189,6 +189,16 @@ EXAMPLES: dict[str, Example] = {
         lambda b: b.edit(RECIPE, "  - name: golden\n    fallback: true",
                          '  - name: plain\n    impl: "our_impls:silu_golden"\n    fallback: true'),
         RECIPE, "plain\n", suggests="`- {name: golden, fallback: true}`",
+    ),
+    "KA307": Example(
+        lambda b: b.edit(RECIPE, "    fixed: {turn",
+                         "    needs: [kunlun_ops.swigl]\n    fixed: {turn"),
+        RECIPE, "kunlun_ops.swigl]", suggests="did you mean kunlun_ops.swiglu?",
+    ),
+    "KA308": Example(
+        lambda b: b.edit(RECIPE, WHEN, "\n      ".join(
+            [WHEN, *(f"env.KUNLUN_{i}: present" for i in range(16))])),
+        RECIPE, "kernels:", suggests="read fewer things",
     ),
     "KA401": Example(
         lambda b: b.edit(MAP, "hooks:\n", """\

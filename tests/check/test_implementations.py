@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kunlun_adapt.check.implementations import Implementation, Implementations, NotFound
+from kunlun_adapt.diagnostics import Severity
 from kunlun_adapt.upstream import Lock, LockFacts
 from tests.check.bench import IMPLS, MAP, RECIPE, Bench
 from tests.check.said import codes, only
@@ -61,9 +62,13 @@ def test_one_value_for_each_profile(bench: Bench) -> None:
     assert str(found.position) == changed.place(MAP, '"our_impls:gone"')
 
 
-def test_what_is_not_installed_here_is_not_judged(bench: Bench) -> None:
+def test_what_is_not_installed_here_is_said(bench: Bench) -> None:
     changed = bench.edit(RECIPE, '"our_impls:swiglu"', '"not_installed_anywhere:swiglu"')
-    assert codes(changed.findings()) == []
+    found = only(changed.findings(), "KA301")
+    assert found.severity is Severity.WARNING
+    assert "the package not_installed_anywhere is not installed" in found.message
+    builtin = bench.edit(RECIPE, '"our_impls:swiglu"', '"sys:intern"')
+    assert codes(builtin.findings()) == []
 
 
 def test_nothing_is_imported(bench: Bench) -> None:

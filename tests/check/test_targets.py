@@ -274,3 +274,13 @@ def test_a_signature_that_is_served_is_quiet(bench: Bench) -> None:
     )
     assert codes(changed.findings()) == []
     assert AFFINITY in bench.workspace[MAP]
+
+
+def test_a_reference_to_repair_that_is_not_there(bench: Bench) -> None:
+    hook = "    value: [kunlun]\n"
+    there = bench.edit(MAP, hook, f"{hook}    repair: [sglang.srt.utils.common.ENABLED]\n")
+    assert codes(there.findings(lock=lock_of(bench))) == []
+    changed = bench.edit(MAP, hook, f"{hook}    repair: [sglang.srt.utils.common.ENABLE]\n")
+    found = only(changed.findings(), "KA101")
+    assert str(found.position) == changed.place(MAP, "sglang.srt.utils.common.ENABLE]")
+    assert found.binding == "choices"

@@ -49,6 +49,7 @@ FAULTY = [
     # What is read, and where the finding stands: at the key.
     (WHEN, "row: 1", "row: 1", 0, "no parameter or derived name"),
     (WHEN, "x.dtyp: 1", "x.dtyp: 1", 0, "cannot be read"),
+    (WHEN, "x.shpe[0]: 1", "x.shpe[0]: 1", 0, "cannot be read"),
     (WHEN, "x.shape: 1", "x.shape: 1", 0, "needs an index"),
     (WHEN, "x.shape[2]: 1", "x.shape[2]: 1", 0, "has 2 dimensions"),
     (WHEN, "out.ndim: 2", "out.ndim: 2", 0, "may be None"),
@@ -123,3 +124,78 @@ interface:
         changed.place(MAP, "x.dtype: float16"),
         changed.place(MAP, '">> 3"'),
     }
+
+
+@pytest.mark.parametrize(
+    ("subject", "meant"), [("x.dtyp", "x.dtype"), ("x.shpe[0]", "x.shape[0]"), ("y.dtyp", None)]
+)
+def test_a_misspelt_property_keeps_the_parameter(
+    bench: Bench, subject: str, meant: str | None
+) -> None:
+    found = only(bench.edit(RECIPE, WHEN, f"{subject}: 1").findings(), "KA304")
+    assert found.suggestion == (f"did you mean {meant}?" if meant else None)
+
+
+@pytest.mark.parametrize("name", ["served", "env", "kernel_x", "float16"])
+def test_a_reserved_name_is_said_once_where_it_is_declared(bench: Bench, name: str) -> None:
+    changed = bench.edit(RECIPE, "params:\n", f'params:\n  {name}: "int"\n')
+    changed = changed.edit(RECIPE, WHEN, f"{name}: 1\n      x.ndim: 2")
+    found = [f for f in changed.findings() if f.code == "KA304"]
+    assert [str(f.position) for f in found] == [changed.place(RECIPE, f'{name}: "int"')]
+    derived = bench.edit(RECIPE, "derive:\n", f'derive:\n  {name}: "x.shape[1]"\n')
+    found = [f for f in derived.findings() if f.code == "KA304"]
+    assert [str(f.position) for f in found] == [derived.place(RECIPE, f'{name}: "x.shape[1]"')]
+
+
+def test_a_read_that_reads_no_attribute(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, "derive:\n", "reads: {mode: x.mode}\nderive:\n")
+    found = only(changed.findings(), "KA304")
+    assert str(found.position) == changed.place(RECIPE, "x.mode")
+
+
+def test_a_gap_spells_values_as_the_document_would(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, GOLDEN, f"{GOLDEN}\n    when: {{x.contiguous: false}}")
+    changed = changed.edit(RECIPE, WHEN, "x.contiguous: false")
+    assert "x.contiguous = true" in only(changed.findings()[:1], "KA303").message
+
+
+def test_a_sampled_operator_is_not_called_unreachable(bench: Bench) -> None:
+    many = "\n      ".join(f"env.KUNLUN_{i}: present" for i in range(17))
+    found = only(bench.edit(RECIPE, WHEN, f"rows: '< 0'\n      {many}").findings(), "KA308")
+    assert found.severity.value == "info"
+
+
+def test_vendor_ops_are_known_by_their_contracts(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, WHEN, "op.kunlun_ops.fooo: present")
+    found = only(changed.findings(), "KA307")
+    assert str(found.position) == changed.place(RECIPE, "op.kunlun_ops.fooo")
+    assert found.suggestion == "add kunlun_ops.fooo to the simulator's contracts"
+    assert codes(bench.edit(RECIPE, WHEN, "op.kunlun_ops.swiglu: present").findings()) == []
+
+
+SERVER_ARGS = """\
+server_args:
+  - {arg: page_siz, default: 128, when: {devic: cpu, device: cpu}, why: a b}
+  - {arg: gone, default: 128, sglang: "<0.5.19", why: a b}
+interface:
+  server_args: [{method: supports_mamba}]
+"""
+FIELDS = "    model_path: str\n    page_size: int = 1\n    device: str = ''\n"
+
+
+def test_server_arguments_are_those_of_the_release(bench: Bench) -> None:
+    changed = bench.edit(MAP, "interface:\n", SERVER_ARGS)
+    changed = changed.edit(MAP, "{member: supports_mamba,", "{member: get_device_uuid,")
+    upstream = "sglang/srt/server_args.py"
+    known = changed.add(upstream, f"class ServerArgs:\n{FIELDS}")
+    findings = {f.code: f for f in known.findings()}
+    assert sorted(findings) == ["KA101", "KA304"]
+    assert str(findings["KA101"].position) == changed.place(MAP, "page_siz")
+    assert findings["KA101"].suggestion == "did you mean page_size?"
+    assert str(findings["KA304"].position) == changed.place(MAP, "devic: cpu")
+    assert findings["KA304"].suggestion == "did you mean device?"
+    # Where the fields are put together elsewhere, nothing is said.
+    assert (
+        codes(changed.add(upstream, "class ServerArgs:\n    def f(self): pass\n").findings()) == []
+    )
+    assert codes(changed.findings()) == []

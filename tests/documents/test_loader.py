@@ -263,3 +263,25 @@ def test_values_come_back_and_every_path_has_a_position(value: object) -> None:
     assert document.data == {"root": value}
     assert repr(document.data) == repr({"root": value})
     assert set(document.positions) == set(paths({"root": value}))
+
+
+@pytest.mark.parametrize(
+    ("text", "opened", "tip"),
+    [
+        ("a: {b: 1\nc: 2\n", "'{' opens in line 1, column 4", "close it with }"),
+        ("a: {b: 1", "'{' opens in line 1, column 4", "close it with }"),
+        ("a:\n  - [1, 2\nb: 3\n", "'[' opens in line 2, column 5", "close it with ]"),
+    ],
+)
+def test_a_bracket_that_is_not_closed_says_where_it_opens(text: str, opened: str, tip: str) -> None:
+    _, findings = load_bytes(text.encode(), "f.yaml")
+    assert len(findings) == 1
+    assert opened in findings[0].message and findings[0].suggestion == tip
+
+
+def test_no_quotes_mend_what_is_nested_too_deep() -> None:
+    for depth in (100, 3000):
+        _, findings = load_bytes(("a: " + "[" * depth + "]" * depth).encode(), "f.yaml")
+        assert [(f.message, f.suggestion) for f in findings] == [
+            ("nested deeper than 64 levels", None)
+        ]

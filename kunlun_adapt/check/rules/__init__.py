@@ -28,6 +28,8 @@ from kunlun_adapt.check.rules import (
     target_moved,
     tier_gap,
     tier_unreachable,
+    tiers_sampled,
+    unknown_vendor_op,
     unresolved_reference,
     unserved_member,
     unspelled_key,
@@ -46,6 +48,8 @@ DOCUMENT_RULES: tuple[Rule, ...] = (
     condition.rule,
     tier_unreachable.rule,
     no_golden_tier.rule,
+    unknown_vendor_op.rule,
+    tiers_sampled.rule,
 )
 """What a workspace owes to itself, whatever the release."""
 

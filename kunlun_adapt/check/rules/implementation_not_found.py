@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.impl_uses import find, impl_uses
+from kunlun_adapt.check.impl_uses import absent_package, find, impl_uses
 from kunlun_adapt.check.implementations import NotFound
-from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.diagnostics import Finding, Severity
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -21,4 +21,13 @@ def rule(context: Context) -> Iterable[Finding]:
                 use.position,
                 binding=use.binding,
                 suggestion=found.suggestion,
+            )
+        elif found is None and (package := absent_package(context, use.path)):
+            yield Finding.of(
+                "KA301",
+                f"{use.path} cannot be checked here: the package {package} is not installed",
+                use.position,
+                binding=use.binding,
+                suggestion=f"install {package}, or check where it is installed",
+                severity=Severity.WARNING,
             )

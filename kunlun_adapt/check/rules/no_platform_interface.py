@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.diagnostics import Finding
 
-FIRST = "0.5.11"
-
 
 def rule(context: Context) -> Iterable[Finding]:
     """Say once that there is nothing to bind the platform to."""
@@ -20,6 +18,5 @@ def rule(context: Context) -> Iterable[Finding]:
             "by an out-of-tree platform",
             context.document.at("sglang"),
             target=missing[0],
-            suggestion=f'the interface exists from {FIRST} on: claim `sglang: ">={FIRST}"` '
-            "or newer",
+            suggestion=f"claim only releases that have {missing[-1]}",
         )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.server_args import CLASS, server_arg_names, unknown_server_arg
 from kunlun_adapt.check.targets import UPSTREAM, Lost, lost, nearest, where_now
+from kunlun_adapt.check.wording import did_you_mean
 from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.plan import SERVER_ARGS
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -22,6 +25,20 @@ def rule(context: Context) -> Iterable[Finding]:
                 target=use.path,
                 upstream=nearest(context, missing),
                 suggestion=_suggestion(context, found),
+            )
+    yield from _server_args(context)
+
+
+def _server_args(context: Context) -> Iterator[Finding]:
+    for i, arg in enumerate(context.map.server_args):
+        if unknown_server_arg(context, arg, arg.arg):
+            yield Finding.of(
+                "KA101",
+                f"sglang {context.release} has no server argument {arg.arg!r}",
+                context.document.at("server_args", i, "arg"),
+                binding=f"method/{SERVER_ARGS}",
+                target=f"{CLASS}.{arg.arg}",
+                suggestion=did_you_mean(arg.arg, server_arg_names(context) or ()),
             )
 
 

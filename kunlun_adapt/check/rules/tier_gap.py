@@ -39,6 +39,8 @@ def _line(context: Context, item: Any, index: int) -> int:
 def _value(value: Any) -> str:
     if value is None:
         return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
     if value is GIVEN or value == GIVEN:
         return "present"
     return "something else" if value == OTHER else str(value)
