@@ -116,10 +116,10 @@ def _compiler(root: Path) -> Iterable[tuple[str, bytes]]:
 
 def _contents(places: Iterable[tuple[str, Path]]) -> Iterable[tuple[str, bytes]]:
     for name, path in places:
-        try:
-            yield name, path.read_bytes()
-        except FileNotFoundError:
-            continue
+        # A pipe would be waited for; what is no file is refused when the documents are loaded.
+        content = path.read_bytes() if path.is_file() else None
+        if content is not None or path.exists():
+            yield name, content if content is not None else b"not a file"
 
 
 def _beside(root: Path) -> str | None:

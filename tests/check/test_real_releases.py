@@ -151,3 +151,41 @@ def test_a_readback_that_is_not_there(check: Check) -> None:
     assert found.binding == "attention-backend"
     assert found.target is not None and found.target.endswith("ATTENTION_BACKEND")
     assert found.suggestion is not None and "ATTENTION_BACKENDS" in found.suggestion
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_hole_in_one_profile(check: Check, version: str) -> None:
+    line = '    simulator: "kunlun_adapt.hooks.host:simulated_total_memory"\n'
+    found = only(check(version, (line, "")), "KA204")
+    assert "for the profile simulator" in found.message
+    found = only(check(version, ("{card: true, simulator: false}", "{simulator: false}")), "KA203")
+    assert "for the profile card" in found.message
+
+
+@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize(
+    ("old", "new", "meant"),
+    [
+        ('\n    mla: "kunlun', '\n    mlaa: "kunlun', "kv_pool.mla"),
+        ("\n  triton: false", "\n  tritn: false", "capabilities.triton"),
+        ("\n  get_device_name:\n", "\n  get_device_nam:\n", "methods.get_device_name"),
+    ],
+)
+def test_a_misspelt_key_is_one_finding(
+    check: Check, version: str, old: str, new: str, meant: str
+) -> None:
+    (found,) = check(version, (old, new))
+    assert found.suggestion == f"did you mean {meant}?"
+
+
+def test_server_arguments_are_known_where_a_class_lists_them(check: Check) -> None:
+    edit = ("arg: page_size", "arg: page_siz")
+    assert only(check("0.5.19", edit), "KA101").suggestion == "did you mean page_size?"
+    assert codes(check("0.5.23", edit)) == []
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_claimed_releases_stay_without_findings_beyond_the_claims(
+    check: Check, version: str
+) -> None:
+    assert [(str(f.position), f.message) for f in check(version, beyond=True)] == []

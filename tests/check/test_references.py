@@ -117,7 +117,9 @@ def test_two_places_of_one_name_need_an_id(bench: Bench) -> None:
         "  - target: sglang.srt.layers.activation.SiluAndMul\n",
     )
     found = only(changed.findings(), "KA007")
-    assert (found.suggestion or "").startswith("if these are two places, give one of them an `id`")
+    assert (found.suggestion or "").startswith(
+        "if these are two places, give one of them an `id` of"
+    )
     named = changed.edit(
         RECIPE,
         "silu_and_mul, style: function, args",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.server_args import server_arg_names, unknown_server_arg
+from kunlun_adapt.check.server_args import nearest_server_arg, unknown_server_arg
 from kunlun_adapt.check.tables import analysed, binding_of
-from kunlun_adapt.check.wording import did_you_mean
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.plan import ConditionError, parse_subject, parse_test
 
@@ -48,7 +47,7 @@ def _server_args(context: Context) -> Iterator[Finding]:
                     "KA304",
                     f"sglang {context.release} has no server argument {text!r}",
                     document.key_at(*path),
-                    suggestion=did_you_mean(subject.root, server_arg_names(context) or ()),
+                    suggestion=nearest_server_arg(context, subject.root),
                 )
                 continue
             try:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.server_args import CLASS, server_arg_names, unknown_server_arg
+from kunlun_adapt.check.server_args import CLASS, nearest_server_arg, unknown_server_arg
 from kunlun_adapt.check.targets import UPSTREAM, Lost, lost, nearest, where_now
-from kunlun_adapt.check.wording import did_you_mean
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.plan import SERVER_ARGS
 
@@ -38,7 +37,7 @@ def _server_args(context: Context) -> Iterator[Finding]:
                 context.document.at("server_args", i, "arg"),
                 binding=f"method/{SERVER_ARGS}",
                 target=f"{CLASS}.{arg.arg}",
-                suggestion=did_you_mean(arg.arg, server_arg_names(context) or ()),
+                suggestion=nearest_server_arg(context, arg.arg),
             )
 
 

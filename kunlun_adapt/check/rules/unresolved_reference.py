@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.keys import given_keys, misspelt_keys
+from kunlun_adapt.check.keys import give, given_keys, misspelt_keys
 from kunlun_adapt.check.left import member_names, unknown_members
 from kunlun_adapt.check.releases import known_releases
 from kunlun_adapt.check.wording import did_you_mean
@@ -53,7 +53,7 @@ def _map(context: Context, keys: set[str]) -> Iterator[Finding]:
     for name in model.served:
         if name not in keys:
             at = document.key_at("served", name)
-            yield _unknown(f"the map gives no {name!r} to speak of", at, name, keys)
+            yield _ungiven(context, f"the map gives no {name!r} to speak of", at, name, keys)
     groups = keys | {k.rpartition(".")[0] for k in keys} | {PLATFORM, CAPABILITIES}
     # What is left as upstream has it may be spelled all the same.
     groups |= set(Factories.model_fields) | {left.member for left in model.left_at_default}
@@ -61,7 +61,7 @@ def _map(context: Context, keys: set[str]) -> Iterator[Finding]:
         # A key that is only ever a call is a name of upstream's that code of ours asks for.
         if key not in groups and any(s.call is None for s in spellings):
             at = document.key_at("interface", key)
-            yield _unknown(f"the map gives no {key!r} to spell", at, key, groups - {""})
+            yield _ungiven(context, f"the map gives no {key!r} to spell", at, key, groups - {""})
     yield from _left(context)
     shims = {shim.module for shim in model.shims}
     for i, hook in enumerate(model.hooks):
@@ -147,6 +147,17 @@ def _recipes(context: Context) -> Iterator[Finding]:
             if name not in hooks:
                 message = f"the map has no hook {name!r}"
                 yield _unknown(message, recipe.at("hooks", i), name, hooks)
+
+
+def _ungiven(
+    context: Context, message: str, position: Position, key: str, known: set[str]
+) -> Finding:
+    """A key that the interface spells under a sound first name is more likely not given yet."""
+    sound = {CAPABILITIES, "methods", "device", *Factories.model_fields}
+    if key in context.map.interface and key.partition(".")[0] in sound:
+        tip = f"give it: `{give(key)}`, or remove it here"
+        return Finding.of("KA005", message, position, suggestion=tip)
+    return _unknown(message, position, key, known)
 
 
 def _unknown(
