@@ -14,8 +14,8 @@ export HF_HUB_OFFLINE = 1
 .PHONY: help demo test test-full lint format clean
 
 help:
-	@echo "make demo       the main job, start to end: validate, render, serve, compare (10 minutes)"
-	@echo "make test       all tests on SGLang $(RELEASE) (25 minutes)"
+	@echo "make demo       the main job, start to end: validate, render, serve, compare (about 5 minutes)"
+	@echo "make test       all tests on SGLang $(RELEASE) (under 25 minutes)"
 	@echo "make test-full  the same, and the server tests on SGLang $(OTHER_RELEASES)"
 	@echo "make lint       ruff and mypy --strict"
 	@echo "make format     let ruff format and mend what it can"
