@@ -30,7 +30,8 @@ def _overlaps(group: Ranges, releases: Sequence[str]) -> Iterator[Finding]:
                 tip = _mend(earlier, theirs, here, both)
                 if group.operator and group.targets[index] != group.targets[other]:
                     # Two places of upstream's that end in one name are taken for one that moved.
-                    tip = f"if these are two places, give one of them an `id` of its own; if it moved, {tip}"
+                    own = "if these are two places, give one of them an `id` of its own"
+                    tip = f"{own}; if it moved, {tip}"
                 yield Finding.of(
                     "KA007",
                     f"{specifier!r} and {earlier!r} both hold for sglang {spans(both)}",
