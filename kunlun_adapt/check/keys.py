@@ -8,10 +8,14 @@ from weakref import WeakKeyDictionary
 from rapidfuzz.distance import Levenshtein
 
 from kunlun_adapt.check.context import Context
+from kunlun_adapt.documents.platform_map import Factories
 from kunlun_adapt.plan import CAPABILITIES, PLATFORM, SERVER_ARGS, spelled
 
 SLIPS = 2
 """A name that is this many letters or fewer away from another may be a misspelling of it."""
+
+GROUPS = ("capabilities", "kv_pool", "methods", "quantization")
+"""The first names of keys whose second the map chooses."""
 
 _MISSPELT: WeakKeyDictionary[Context, dict[str, str]] = WeakKeyDictionary()
 
@@ -25,10 +29,10 @@ def given_keys(context: Context) -> set[str]:
 
 
 def misspelt_keys(context: Context) -> dict[str, str]:
-    """Return each key that the map gives under a wrong name, with the key that it seems to mean.
+    """Return each key that nothing spells, with the one that differs from it by a slip.
 
-    What it means is a key that `interface` spells, or a method of upstream's platform, and that the
-    map does not give.
+    That is a key that `interface` spells, or a method of upstream's platform, and that the map does
+    not give. `slip_tip` says which of the two is the slip.
     """
     if context not in _MISSPELT:
         _MISSPELT[context] = dict(_misspelt(context))
@@ -37,9 +41,16 @@ def misspelt_keys(context: Context) -> dict[str, str]:
 
 def _misspelt(context: Context) -> Iterator[tuple[str, str]]:
     given = given_keys(context)
+    unsound = [k for k in context.map.interface if k not in given and not _sound(k)]
     for key in sorted(given):
         head, dot, leaf = key.rpartition(".")
-        if not dot or key in context.map.interface or _group(context, head):
+        if key in context.map.interface or _group(context, head):
+            continue
+        spelling = closest_slip(key, unsound)
+        if spelling is not None and head != "methods":
+            yield key, spelling
+            continue
+        if not dot:
             continue
         if head == "methods":
             choices = _methods(context, leaf)
@@ -48,6 +59,26 @@ def _misspelt(context: Context) -> Iterator[tuple[str, str]]:
         meant = closest_slip(leaf, [k.rpartition(".")[2] for k in choices if k not in given])
         if meant is not None:
             yield key, f"{head}.{meant}"
+
+
+def _sound(key: str) -> bool:
+    """Tell whether a key may be given: its group is one of the map's, or the key itself is."""
+    first, dot, _ = key.partition(".")
+    return (bool(dot) and first in GROUPS) or (not dot and first in Factories.model_fields)
+
+
+def slip_tip(context: Context, key: str) -> str | None:
+    """Return the question whether a slip is why nothing spells the key, or None."""
+    other = misspelt_keys(context).get(key)
+    if other is None or other.startswith("methods.") or _sound(other):
+        return f"did you mean {other}?" if other else None
+    return f"interface.{other}: did you mean {key}?"
+
+
+def slip_in_interface(context: Context, key: str) -> str | None:
+    """Return the key of the interface that is the slip, where it is there."""
+    other = misspelt_keys(context).get(key)
+    return other if other in context.map.interface and not _sound(str(other)) else None
 
 
 def closest_slip(word: str, choices: Iterable[str]) -> str | None:

@@ -178,6 +178,20 @@ def test_a_misspelt_key_is_one_finding(
     assert found.suggestion == f"did you mean {meant}?"
 
 
+@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize(
+    ("slip", "key"),
+    [("device.nam", "device.name"), ("kv_pol.mla", "kv_pool.mla"), ("graph_runer", "graph_runner")],
+)
+def test_a_slip_in_the_interface_is_one_finding(
+    check: Check, version: str, slip: str, key: str
+) -> None:
+    found = only(check(version, (f"\n  {key}:\n", f"\n  {slip}:\n")), "KA202")
+    assert found.suggestion == f"interface.{slip}: did you mean {key}?"
+    text = (ROOT / "platform_map.yaml").read_text(encoding="utf-8")
+    assert found.position.line == text[: text.index(f"\n  {key}:\n")].count("\n") + 2
+
+
 def test_server_arguments_are_known_where_a_class_lists_them(check: Check) -> None:
     edit = ("arg: page_size", "arg: page_siz")
     assert only(check("0.5.19", edit), "KA101").suggestion == "did you mean page_size?"

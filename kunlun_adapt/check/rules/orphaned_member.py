@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kunlun_adapt.check.context import Context, member_path
-from kunlun_adapt.check.keys import misspelt_keys
+from kunlun_adapt.check.keys import slip_tip
 from kunlun_adapt.check.wording import nearest
 from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.plan import CAPABILITIES, Member, spelled
@@ -50,9 +50,9 @@ def _position(context: Context, member: Member) -> Position:
 
 
 def _split(context: Context, member: Member, near: str | None) -> str:
-    meant = misspelt_keys(context).get(member.key)
-    if meant is not None:
-        return f"did you mean {meant}?"
+    slip = slip_tip(context, member.key)
+    if slip is not None:
+        return slip
     path = context.spelling_at(member.key)
     key = str(path[1]) if path else member.key
     if near is None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kunlun_adapt.check.context import Context, member_path
-from kunlun_adapt.check.keys import misspelt_keys
+from kunlun_adapt.check.keys import slip_in_interface, slip_tip
 from kunlun_adapt.check.wording import nearest
-from kunlun_adapt.diagnostics import Finding
-from kunlun_adapt.plan import CAPABILITIES, PLATFORM, spelled
+from kunlun_adapt.diagnostics import Finding, Position
+from kunlun_adapt.plan import CAPABILITIES, PLATFORM, Member, spelled
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -22,7 +22,7 @@ def rule(context: Context) -> Iterable[Finding]:
                 "KA202",
                 f"nothing says how {member.key} is spelled in sglang {context.release}"
                 f"{_elsewhere(context, member.key)}",
-                context.document.key_at(*member_path(member)),
+                _position(context, member),
                 binding=member.binding.id,
                 suggestion=_suggestion(context, member.key),
             )
@@ -39,18 +39,24 @@ def _platform(context: Context) -> Iterator[Finding]:
         )
 
 
+def _position(context: Context, member: Member) -> Position:
+    slip = slip_in_interface(context, member.key)
+    path = ("interface", slip) if slip is not None else member_path(member)
+    return context.document.key_at(*path)
+
+
 def _elsewhere(context: Context, key: str) -> str:
-    spellings = context.map.interface.get(key) or context.map.interface.get(
-        key.rpartition(".")[0], []
-    )
+    interface = context.map.interface
+    group = [s for s in interface.get(key.rpartition(".")[0], ()) if s.call is None]
+    spellings = interface.get(key) or group
     ranges = " | ".join(s.sglang for s in spellings)
     return f" (only in {ranges})" if ranges else ""
 
 
 def _suggestion(context: Context, key: str) -> str:
-    meant = misspelt_keys(context).get(key)
-    if meant is not None:
-        return f"did you mean {meant}?"
+    slip = slip_tip(context, key)
+    if slip is not None:
+        return slip
     leaf = key.rpartition(".")[2]
     if key.startswith(f"{CAPABILITIES}."):
         spelling = spelled(context.map, CAPABILITIES, context.release, context.beyond_claims)
