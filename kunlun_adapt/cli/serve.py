@@ -83,10 +83,18 @@ def serve(
             environment.update(_simulated())
         folder = run_dir or Path(tempfile.mkdtemp(prefix="kunlun-adapt-run-"))
         folder.mkdir(parents=True, exist_ok=True)
+        _forget_last_run(folder)
         environment[RUN_DIR] = str(folder.resolve())
         remark(f"kunlun-adapt: ledger in {folder}")
         command = [sys.executable, "-m", "sglang.launch_server", *context.args]
         os.execve(sys.executable, command, environment)
+
+
+def _forget_last_run(folder: Path) -> None:
+    """Remove the ledgers of an earlier run, which would be counted as this one's."""
+    for path in folder.glob("*.json"):
+        if path.stem.isdigit():
+            path.unlink()
 
 
 def _simulated() -> dict[str, str]:

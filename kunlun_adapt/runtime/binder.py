@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import logging
 import os
+import pkgutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ class Binder:
     def __init__(self, dispatch_key: str) -> None:
         self._key = dispatch_key
         self._members: list[tuple[ledger.Entry, str]] = []
+        self._handed_out: list[tuple[ledger.Entry, str]] = []
         self._patched: list[Patched] = []
         self._late: set[str] = set()
         self._judged = False
@@ -57,9 +59,28 @@ class Binder:
         else:
             entry.fail(f"importing {module} does not give {provide}")
 
-    def member(self, id: str, name: str) -> None:
-        """Note a member of the platform class; it is read back from upstream's live platform."""
-        self._members.append((ledger.enter(id, True), name))
+    def member(self, id: str, name: str, impl: str | None = None) -> None:
+        """Note a member of the platform class; it is read back from upstream's live platform.
+
+        `impl` is what the member hands out, where that is ours.
+        """
+        entry = ledger.enter(id, True)
+        self._members.append((entry, name))
+        if impl is not None:
+            self._handed_out.append((entry, impl))
+
+    def load_members(self) -> None:
+        """Load what the platform hands out, so that a class that is not there fails by name.
+
+        Upstream would meet it in the middle of its set-up, and end in its own traceback.
+        """
+        for entry, impl in self._handed_out:
+            try:
+                pkgutil.resolve_name(impl)
+            except (Exception, SystemExit) as error:  # an implementation may raise anything
+                if ledger.LEDGER.refused:
+                    raise  # our own refusal, of something that the module imported
+                entry.fail(f"{impl} cannot be loaded: {type(error).__name__}: {error}")
 
     def own(self, id: str, operator: str) -> None:
         """Note an operator that our own classes take when they are made."""
@@ -125,6 +146,8 @@ class Binder:
         for entry, name in self._members:
             holder: Any = type(platform).__dict__ if ours else {}
             first, _, rest = name.partition(".")
+            if entry.state == "failed":
+                continue
             if first in holder and (not rest or hasattr(holder[first], rest)):
                 entry.state = "applied"
             else:

@@ -17,7 +17,7 @@ from kunlun_adapt.plan import Binding, Plan, make_plan
 from kunlun_adapt.runtime import ledger
 from kunlun_adapt.runtime.cache import Cached
 from kunlun_adapt.runtime.prepare import UNVERIFIED, Installed, drifted
-from kunlun_adapt.runtime.stop import Failure, stop
+from kunlun_adapt.runtime.stop import Failure, command, stop
 from kunlun_adapt.source import compile_plan, template_folder
 from kunlun_adapt.source.hooks import WRAPPING
 from kunlun_adapt.upstream import (
@@ -46,19 +46,20 @@ def compile_here(root: Path, installed: Installed, profile: str, *, unverified: 
     """
     try:
         catalog = _catalog(root)
-        _check_claim(catalog, installed, unverified)
+        outside = _check_claim(catalog, installed, unverified)
         facts, files = _facts(root, installed)
         plan = make_plan(catalog, facts, profile, beyond_claims=unverified)
         plan, smaller = _served(plan)
         _check_calls(plan)
         modules = compile_plan(plan, template_folder(root)).modules
-        # What was left out has to be said at every start, so such a text is not kept.
-        return Cached(modules, {} if smaller else files)
+        # What was left out, and that the release is not claimed, has to be said at every start, so
+        # such a text is not kept.
+        return Cached(modules, {} if smaller or outside else files)
     except ReleaseError as error:
         raise AdaptError(error.message, error.hint) from error
     except LockError as error:
         raise AdaptError(
-            f"the lock cannot be read: {error}", "restore it, or write it anew: kunlun-adapt lock"
+            f"the lock cannot be read: {error}", f"restore it, or write it anew: {command('lock')}"
         ) from error
 
 
@@ -68,27 +69,31 @@ def _catalog(root: Path) -> Catalog:
         raise stop(
             f"the documents in {root} have {len(catalog.findings)} finding(s)",
             [Failure(str(f.position), f"{f.code}: {f.message}") for f in catalog.findings[:SHOWN]],
-            "run kunlun-adapt validate",
+            f"run {command('validate')}",
         )
     return catalog
 
 
-def _check_claim(catalog: Catalog, installed: Installed, unverified: bool) -> None:
+def _check_claim(catalog: Catalog, installed: Installed, unverified: bool) -> bool:
+    """Tell whether the release lies outside the claim. Raises AdaptError where that is refused."""
     if catalog.platform_map is None:
         raise AdaptError(
-            f"no usable platform_map.yaml in {catalog.root}", "run kunlun-adapt validate"
+            f"no usable platform_map.yaml in {catalog.root}", f"run {command('validate')}"
         )
     claim = catalog.platform_map.model.sglang
     if in_range(claim, installed.version):
-        return
+        return False
     outside = f"sglang {installed.version} lies outside what the map claims ({claim})"
     if not unverified:
         raise AdaptError(
             outside,
-            "install a claimed release, widen the claim after `kunlun-adapt validate "
-            f"--beyond-claims`, or set {UNVERIFIED}=1 to try it all the same",
+            "install a claimed release, widen the claim after "
+            f"`{command('validate --sglang installed --beyond-claims')}`, or set {UNVERIFIED}=1 to "
+            "try it all the same",
         )
     logger.warning("%s; trying it, since %s=1", outside, UNVERIFIED)
+    ledger.LEDGER.unverified = True
+    return True
 
 
 def _facts(root: Path, installed: Installed) -> tuple[Facts, dict[str, str]]:
@@ -125,7 +130,7 @@ def _served(plan: Plan) -> tuple[Plan, bool]:
         raise stop(
             f"{len(lost)} target(s) do not exist in sglang {plan.release}",
             [Failure(b.id, f"{m.path}: {m.detail or m.reason}") for b, m in lost],
-            "run kunlun-adapt validate --sglang installed: it suggests the edit",
+            f"run {command('validate --sglang installed')}: it suggests the edit",
         )
     for binding, absent in missing:
         ledger.enter(binding.id, False).fail(f"{absent.path}: {absent.detail or absent.reason}")
@@ -169,5 +174,5 @@ def _check_calls(plan: Plan) -> None:
         raise stop(
             f"{len(failures)} call(s) of sglang {plan.release} are not what the bindings say",
             failures,
-            "run kunlun-adapt validate --sglang installed: it suggests the edit",
+            f"run {command('validate --sglang installed')}: it suggests the edit",
         )

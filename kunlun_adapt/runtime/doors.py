@@ -17,6 +17,9 @@ from kunlun_adapt.runtime.stop import refuse_failures, stop_for, stop_unexpected
 
 logger = logging.getLogger("kunlun_adapt")
 
+WORKER = "scheduler"
+"""The process that asks the platform for its classes; the others never import them."""
+
 _binder: Binder | None = None
 _platform: str | None = None
 _hooked = False
@@ -104,6 +107,8 @@ def open_hook_door() -> None:
         installer = HookInstaller(registry.HookRegistry, registry.HookType)
         importlib.import_module(f"{PACKAGE}.hooks").install(installer)
         read_back_after_apply(registry.HookRegistry, installer)
+        if roles.current() == WORKER:
+            _binder.load_members()
         _binder.settle()
         _binder.judge()
     except Exception as error:  # upstream would log an exception and go on without our hooks

@@ -181,7 +181,9 @@ class HookInstaller:
             return _MISSING
         try:
             return pkgutil.resolve_name(impl)
-        except Exception as error:  # an implementation module may raise anything
+        except (Exception, SystemExit) as error:  # an implementation module may raise anything
+            if ledger.LEDGER.refused:
+                raise  # our own refusal, of something that the module imported
             entry.fail(f"{impl} cannot be loaded: {type(error).__name__}: {error}")
             return _MISSING
 

@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,14 +47,16 @@ class Entry:
 
 @dataclass(slots=True)
 class Ledger:
-    """Everything that this process records."""
+    """Everything that this process records; `started` (UTC) tells one run from another."""
 
     release: str = ""
     profile: str = ""
     workspace: str = ""
     map: str = ""
     map_revision: str = ""
+    unverified: bool = False
     refused: str = ""
+    started: str = field(default_factory=lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
     entries: dict[str, Entry] = field(default_factory=dict)
     tallies: dict[str, tuple[tuple[str, ...], list[int]]] = field(default_factory=dict)
     fallbacks: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -107,12 +110,14 @@ def snapshot() -> dict[str, object]:
         "process": roles.current(),
         "pid": os.getpid(),
         "parent": os.getppid(),
+        "started": LEDGER.started,
         "release": LEDGER.release,
         "profile": LEDGER.profile,
         "simulator": LEDGER.profile == "simulator",
         "workspace": LEDGER.workspace,
         "map": LEDGER.map,
         "map_revision": LEDGER.map_revision,
+        "unverified": LEDGER.unverified,
         "refused": LEDGER.refused,
         "bindings": [
             {"id": e.id, "state": e.state, "required": e.required, "detail": e.detail}

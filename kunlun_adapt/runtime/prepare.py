@@ -19,6 +19,7 @@ from pathlib import Path
 from kunlun_adapt.diagnostics.finding import AdaptError
 from kunlun_adapt.locate import LOCK_FILE, template_folders, workspace_files
 from kunlun_adapt.runtime import cache
+from kunlun_adapt.runtime.probe import switched_on
 
 UNVERIFIED = "KUNLUN_ADAPT_UNVERIFIED"
 _COMPILER = ("documents", "upstream", "plan", "source", "runtime")
@@ -57,7 +58,7 @@ def installed_sglang() -> Installed:
 
 def prepare(root: Path, installed: Installed, profile: str) -> cache.Cached:
     """Return the generated modules. Raises AdaptError, or SystemExit with a table."""
-    unverified = os.environ.get(UNVERIFIED) == "1"
+    unverified = switched_on(UNVERIFIED, "tries a release that is not claimed")
     name = cache.key(
         [
             ("python", repr(sys.version_info[:2]).encode()),

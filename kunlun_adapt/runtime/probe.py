@@ -54,14 +54,22 @@ def simulator_asked() -> bool:
 
     A server that was meant to be simulated must not look for a card because of a spelling.
     """
-    value = os.environ.get(SIMULATOR, "")
+    return switched_on(SIMULATOR, "asks for the simulator")
+
+
+def switched_on(name: str, meaning: str) -> bool:
+    """Read an environment variable that is on or off. Raises AdaptError for any other value.
+
+    `meaning` completes "NAME=1 …" in the message.
+    """
+    value = os.environ.get(name, "")
     if value in ("", "0", "1"):
         return value == "1"
     from kunlun_adapt.diagnostics.finding import AdaptError
 
     raise AdaptError(
-        f"{SIMULATOR}={value!r} says neither yes nor no",
-        f"{SIMULATOR}=1 asks for the simulator; unset it, or set it to 0, to run on a card",
+        f"{name}={value!r} says neither yes nor no",
+        f"{name}=1 {meaning}; unset it, or set it to 0, for no",
     )
 
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from kunlun_adapt.diagnostics.finding import AdaptError
+from kunlun_adapt.locate import SHIPPED
 from kunlun_adapt.runtime import ledger, roles
 
 logger = logging.getLogger("kunlun_adapt")
@@ -50,6 +53,13 @@ def stop(title: str, failures: Sequence[Failure], advice: str) -> SystemExit:
     return SystemExit(1)
 
 
+def command(arguments: str) -> str:
+    """Return a command line of ours that works on this process's workspace, also from a shell."""
+    root = ledger.LEDGER.workspace
+    shipped = not root or any(Path(root) == place.resolve() for place in SHIPPED)
+    return f"kunlun-adapt {arguments}" + ("" if shipped else f" --workspace {shlex.quote(root)}")
+
+
 def stop_for(error: AdaptError, title: str) -> SystemExit:
     """Return the exit for a job that could not be done."""
     return stop(title, [Failure("kunlun-adapt", error.message)], error.hint or "see the message")
@@ -75,8 +85,9 @@ def refuse_failures() -> None:
             f"{len(failed)} required binding(s) are not in effect in the {roles.current()} "
             f"process (sglang {release})",
             [Failure(e.id, e.detail) for e in failed],
-            "mend the entry at the place named above, then check it with `kunlun-adapt validate "
-            f"--sglang {release}`; `required: false` lets the start go on without it",
+            "mend what is said above at the place named there, then check it with "
+            f"`{command('validate --sglang installed')}`; `required: false` lets the start go on "
+            "without a binding",
         )
 
 
@@ -97,8 +108,6 @@ def _places(ids: Sequence[str]) -> dict[str, str]:
     if not root or not release or ids == ["kunlun-adapt"]:
         return {}
     try:
-        from pathlib import Path
-
         from kunlun_adapt.documents import load_catalog
         from kunlun_adapt.plan import make_plan
         from kunlun_adapt.upstream import Lock, LockFacts

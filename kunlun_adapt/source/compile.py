@@ -11,7 +11,7 @@ import jinja2
 
 from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.locate import template_folders
-from kunlun_adapt.plan import ConditionError, KernelBinding, Plan
+from kunlun_adapt.plan import ConditionError, KernelBinding, Member, Plan
 from kunlun_adapt.source.hooks import hook_texts
 from kunlun_adapt.source.operators import function_names, operator_text
 from kunlun_adapt.source.platform import class_name, platform_text
@@ -23,6 +23,7 @@ from kunlun_adapt.source.text import (
     folded,
     identifier,
     literal,
+    module_and_name,
 )
 from kunlun_adapt.upstream import Symbol
 
@@ -133,8 +134,7 @@ def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str
                 processes=_processes(plan),
                 counts=tuple(count.values()),
                 members=[
-                    {"id": m.binding.id, "name": m.name, "required": m.binding.required}
-                    for m in plan.members
+                    {"id": m.binding.id, "name": m.name, "impl": _own_impl(m)} for m in plan.members
                 ],
                 kernels=kernels,
                 own=[
@@ -159,6 +159,13 @@ def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str
         text = operator_text(plan, recipe)
         modules.append((f"operators/{identifier(recipe.model.name)}", render("operator", op=text)))
     return modules
+
+
+def _own_impl(member: Member) -> str | None:
+    """Return the implementation of ours that a member hands out, if it hands out one."""
+    if member.value not in ("class", "function") or str(member.content).startswith("sglang."):
+        return None
+    return ":".join(module_and_name(member.content))
 
 
 def _kernels(plan: Plan) -> list[KernelText]:

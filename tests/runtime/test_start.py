@@ -116,6 +116,42 @@ def test_a_release_outside_the_claim_is_refused_and_can_be_tried(stage: Stage) -
     assert "trying it, since KUNLUN_ADAPT_UNVERIFIED=1" in tried.stderr
 
 
+def test_that_a_release_is_not_claimed_is_said_at_every_start(stage: Stage) -> None:
+    newer = stage.edit("sglang/version.py", "1.2.0", "2.1.0")
+    for _ in range(2):
+        done = newer.run(
+            STARTED
+            + "from kunlun_adapt.runtime import ledger; print(ledger.snapshot()['unverified'])",
+            KUNLUN_ADAPT_UNVERIFIED="1",
+        )
+        assert fine(done).split()[-1] == "True"
+        assert "trying it, since KUNLUN_ADAPT_UNVERIFIED=1" in done.stderr
+    refused(newer.run(STARTED, KUNLUN_ADAPT_UNVERIFIED="yes"), "says neither yes nor no")
+
+
+def test_the_advice_names_the_workspace_that_was_used(stage: Stage) -> None:
+    broken = stage.edit(RECIPE, "style: function", "style: funktion")
+    root = stage.root / "workspace"
+    refused(broken.run(STARTED), f"run kunlun-adapt validate --workspace {root}")
+
+
+def test_a_member_that_hands_out_what_is_not_there_fails_by_name(stage: Stage) -> None:
+    code = """
+    from kunlun_adapt.runtime import doors, ledger
+    binder = doors._binder
+    binder.member("factory/gone", "device_name", "json:NoSuchPool")
+    binder.member("factory/leaves", "device_name", "leaving:Pool")
+    binder.load_members()
+    binder.settle()
+    print([e.detail for e in ledger.LEDGER.entries.values() if e.state == "failed"])
+    """
+    stage.write()
+    (stage.tree / "leaving.py").write_text("raise SystemExit(0)\n")
+    text = fine(stage.run(STARTED + textwrap.dedent(code), write=False))
+    assert "json:NoSuchPool cannot be loaded: AttributeError" in text
+    assert "leaving:Pool cannot be loaded: SystemExit: 0" in text
+
+
 def test_a_release_that_is_not_locked_is_read_and_that_is_said(stage: Stage) -> None:
     stage.write()
     (stage.root / "workspace" / "adapt.lock").unlink()

@@ -24,16 +24,52 @@ def install(binder):
     binder.member('factory/device.dispatch_key', 'get_dispatch_key_name')
     binder.member('factory/device.distributed_backend', 'get_torch_distributed_backend_str')
     binder.member('factory/attention_backend', 'get_default_attention_backend')
-    binder.member('factory/kv_pool.mha', 'get_mha_kv_pool_cls')
-    binder.member('factory/kv_pool.mla', 'get_mla_kv_pool_cls')
-    binder.member('factory/kv_pool.dsa', 'get_dsa_kv_pool_cls')
-    binder.member('factory/paged_allocator', 'get_paged_allocator_cls')
+    binder.member(
+        'factory/kv_pool.mha',
+        'get_mha_kv_pool_cls',
+        'kunlun_adapt.kernels.kv_cache.pools:KunlunMHATokenToKVPool',
+    )
+    binder.member(
+        'factory/kv_pool.mla',
+        'get_mla_kv_pool_cls',
+        'kunlun_adapt.kernels.kv_cache.pools:KunlunMLATokenToKVPool',
+    )
+    binder.member(
+        'factory/kv_pool.dsa',
+        'get_dsa_kv_pool_cls',
+        'kunlun_adapt.kernels.kv_cache.pools:KunlunDSATokenToKVPool',
+    )
+    binder.member(
+        'factory/paged_allocator',
+        'get_paged_allocator_cls',
+        'kunlun_adapt.kernels.kv_cache.allocator:KunlunPagedTokenToKVPoolAllocator',
+    )
     binder.member('factory/graph_runner', 'get_graph_runner_cls')
-    binder.member('method/get_device', 'get_device')
-    binder.member('method/get_device_name', 'get_device_name')
-    binder.member('method/get_device_total_memory', 'get_device_total_memory')
-    binder.member('method/get_current_memory_usage', 'get_current_memory_usage')
-    binder.member('method/get_available_memory', 'get_available_memory')
+    binder.member(
+        'method/get_device',
+        'get_device',
+        'kunlun_adapt.hooks.host:simulated_device',
+    )
+    binder.member(
+        'method/get_device_name',
+        'get_device_name',
+        'kunlun_adapt.hooks.host:simulated_device_name',
+    )
+    binder.member(
+        'method/get_device_total_memory',
+        'get_device_total_memory',
+        'kunlun_adapt.hooks.host:simulated_total_memory',
+    )
+    binder.member(
+        'method/get_current_memory_usage',
+        'get_current_memory_usage',
+        'kunlun_adapt.hooks.host:simulated_memory_usage',
+    )
+    binder.member(
+        'method/get_available_memory',
+        'get_available_memory',
+        'kunlun_adapt.hooks.host:simulated_available_memory',
+    )
     binder.member('factory/capabilities.graph_capture', 'support_cuda_graph')
     binder.member('factory/capabilities.piecewise_graph', 'support_piecewise_cuda_graph')
     binder.member('factory/capabilities.fp8', 'supports_fp8')
