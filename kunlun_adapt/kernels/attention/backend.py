@@ -15,7 +15,7 @@ from sglang.srt.layers.radix_attention import AttentionType
 from sglang.srt.runtime_context import get_parallel
 from torch import Tensor
 
-from kunlun_adapt.kernels.attention import BACKEND
+from kunlun_adapt.kernels.attention import backend_name
 from kunlun_adapt.kernels.attention.metadata import (
     CapturedDecode,
     DecodeMetadata,
@@ -172,7 +172,7 @@ class KunlunAttentionBackend(AttentionBackend):
         return out.view(out.shape[0], -1)
 
     def _check_pool(self) -> None:
-        pool = self._pool
+        pool, name = self._pool, backend_name()
         problem = None
         if get_parallel().dcp_enabled:
             problem = "decode context parallelism spreads the cache, which no kernel here reads"
@@ -181,10 +181,10 @@ class KunlunAttentionBackend(AttentionBackend):
         elif not self._latent and getattr(pool, "kv_cache_layout", None) != "hnd":
             problem = (
                 f"{type(pool).__name__} does not hold [blocks, kv_heads, page, dim]; hybrid "
-                f"models and a mix of backends need another --attention-backend than {BACKEND}"
+                f"models and a mix of backends need another --attention-backend than {name}"
             )
         if problem is not None:
-            raise UnsupportedAttentionError(f"the {BACKEND} attention backend: {problem}")
+            raise UnsupportedAttentionError(f"the {name} attention backend: {problem}")
 
     def _caches(self, layer: Any) -> tuple[Tensor, ...]:
         if not self._latent:

@@ -19,7 +19,7 @@ from sglang.srt.mem_cache.memory_pool import (
 from sglang.srt.runtime_context import get_exec
 from torch import Tensor
 
-from kunlun_adapt.kernels.attention import BACKEND
+from kunlun_adapt.kernels.attention import backend_name
 from kunlun_adapt.runtime.operators import operator
 
 
@@ -31,7 +31,7 @@ def _read_by_us() -> bool:
         kernel.prefill_attention_backend,
         kernel.decode_attention_backend,
     }
-    return chosen - {None} == {BACKEND}
+    return chosen - {None} == {backend_name()}
 
 
 class KunlunMHATokenToKVPool(MHATokenToKVPool):
