@@ -8,9 +8,6 @@ import kunlun_ops
 import torch
 from torch import Tensor
 
-# The device has this many clusters; the routing statistics have one row for each.
-CLUSTERS = 12
-
 
 def softmax_topk_norm(
     logits: Tensor, topk: int, renormalise: bool, bias: Tensor | None, scoring: str
@@ -25,11 +22,20 @@ def softmax_topk_norm(
 
 
 def softmax_topk(
-    logits: Tensor, topk: int, renormalise: bool, bias: Tensor | None, scoring: str
+    logits: Tensor,
+    topk: int,
+    renormalise: bool,
+    bias: Tensor | None,
+    scoring: str,
+    *,
+    clusters: int,
 ) -> tuple[Tensor, Tensor]:
-    """Return softmax routing without renormalisation by ``kunlun_ops.moe_softmax_topk``."""
+    """Return softmax routing without renormalisation by ``kunlun_ops.moe_softmax_topk``.
+
+    The routing statistic has one row for each of the device's ``clusters``.
+    """
     weights, ids = _routing_buffers(logits, topk)
-    statistic = _statistic(logits)
+    statistic = _statistic(logits, clusters)
     kunlun_ops.moe_softmax_topk(logits.float().contiguous(), weights, ids, statistic)
     return weights, ids
 
@@ -44,17 +50,20 @@ def sigmoid_group_topk_norm(
     scale: float | None,
     apply_scale: bool,
     fused_shared: int,
+    *,
+    clusters: int,
 ) -> tuple[Tensor, Tensor]:
     """Return renormalised grouped sigmoid routing by ``kunlun_ops.moe_sigmoid_group_topk_norm``.
 
     The op always multiplies by its scale, so a scale that upstream applies elsewhere goes in as 1.
+    Its statistic has one row for each of the device's ``clusters``.
     """
     weights, ids = _routing_buffers(logits, topk)
     kunlun_ops.moe_sigmoid_group_topk_norm(
         x=logits.float().contiguous(),
         topk_index=ids,
         norm_score=weights,
-        block_static=_statistic(logits),
+        block_static=_statistic(logits, clusters),
         bias=bias.float(),
         scale=float(scale) if apply_scale and scale is not None else 1.0,
         n_group=groups,
@@ -102,17 +111,21 @@ def experts_presorted(
     *,
     sort: str,
     fused_activation: bool,
+    clusters: int,
 ) -> Tensor:
     """Return the experts' output through two grouped GEMMs, [tokens, hidden].
 
     ``sort`` picks how tokens are ordered by expert: ``small`` (one op for small batches) or
-    ``block`` (statistics first). ``fused_activation`` lets the first GEMM apply SwiGLU.
+    ``block`` (statistics first, one row for each of the device's ``clusters``).
+    ``fused_activation`` lets the first GEMM apply SwiGLU.
     """
     tokens, topk = topk_ids.shape
     hidden, width = x.shape[-1], w2.shape[-1]
     ids = topk_ids.to(torch.int32)
-    sort_tokens = _sort_small if sort == "small" else _sort_by_block
-    rows, index, lod = sort_tokens(x, ids, w13.shape[0])
+    if sort == "small":
+        rows, index, lod = _sort_small(x, ids, w13.shape[0])
+    else:
+        rows, index, lod = _sort_by_block(x, ids, w13.shape[0], clusters)
     gated = x.new_empty((tokens, topk, 2 * width))
     kunlun_ops.moe_fc(
         x=rows,
@@ -162,10 +175,12 @@ def _sort_small(x: Tensor, ids: Tensor, experts: int) -> tuple[Tensor, Tensor, T
     return rows, index, lod
 
 
-def _sort_by_block(x: Tensor, ids: Tensor, experts: int) -> tuple[Tensor, Tensor, Tensor]:
+def _sort_by_block(
+    x: Tensor, ids: Tensor, experts: int, clusters: int
+) -> tuple[Tensor, Tensor, Tensor]:
     pairs = ids.numel()
     integers = {"dtype": torch.int32, "device": x.device}
-    statistic = torch.zeros((CLUSTERS, experts), **integers)
+    statistic = torch.zeros((clusters, experts), **integers)
     kunlun_ops.gen_block_statistic(ids, statistic)
     rows = x.new_empty((pairs, x.shape[-1]))
     index = torch.zeros(pairs, **integers)
@@ -184,5 +199,5 @@ def _routing_buffers(logits: Tensor, topk: int) -> tuple[Tensor, Tensor]:
     return weights, ids
 
 
-def _statistic(logits: Tensor) -> Tensor:
-    return torch.zeros((CLUSTERS, logits.shape[1]), dtype=torch.int32, device=logits.device)
+def _statistic(logits: Tensor, clusters: int) -> Tensor:
+    return torch.zeros((clusters, logits.shape[1]), dtype=torch.int32, device=logits.device)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -21,6 +23,8 @@ DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 PLAIN = (None, False, False, None)
 SILU = ("silu", False, False, None, None, 1)
 EXPERTS, HIDDEN, WIDTH = 8, 32, 16
+# As the recipes of the routing and the experts say.
+CLUSTERS = 12
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +104,8 @@ def test_rotary_embedding_refuses_a_table_of_another_dtype():
 @pytest.mark.parametrize("tokens", [1, 33])
 def test_routing_without_groups(dtype, tokens):
     logits = torch.randn(tokens, EXPERTS, dtype=dtype)
-    for renormalise, adapter in ((True, moe.softmax_topk_norm), (False, moe.softmax_topk)):
+    plain = partial(moe.softmax_topk, clusters=CLUSTERS)
+    for renormalise, adapter in ((True, moe.softmax_topk_norm), (False, plain)):
         call = (logits, 2, renormalise, None, "softmax")
         got, expected = adapter(*call), golden_moe.topk_routing(*call)
         assert torch.equal(got[0], expected[0]) and torch.equal(got[1], expected[1])
@@ -110,7 +115,8 @@ def test_routing_without_groups(dtype, tokens):
 def test_grouped_routing_scales_only_when_told(scale, apply_scale):
     logits, bias = torch.randn(9, EXPERTS), torch.rand(EXPERTS)
     call = (logits, bias, 3, True, 4, 2, scale, apply_scale, 0)
-    got, expected = moe.sigmoid_group_topk_norm(*call), golden_moe.grouped_topk_routing(*call)
+    got = moe.sigmoid_group_topk_norm(*call, clusters=CLUSTERS)
+    expected = golden_moe.grouped_topk_routing(*call)
     torch.testing.assert_close(got[0], expected[0])
     assert torch.equal(got[1], expected[1])
 
@@ -156,7 +162,7 @@ def test_small_experts_end_at_400_pairs():
 )
 def test_presorted_experts(tokens, topk, sort, fused, dtype):
     call = experts_call(tokens, topk, dtype)
-    got = moe.experts_presorted(*call, sort=sort, fused_activation=fused)
+    got = moe.experts_presorted(*call, sort=sort, fused_activation=fused, clusters=CLUSTERS)
     torch.testing.assert_close(got, golden_moe.fused_experts(*call), atol=TOLERANCE[dtype], rtol=0)
     assert calls["kunlun_ops.moe_fc"] == 2
     assert calls["kunlun_ops.swiglu"] == (0 if fused else 1)
@@ -165,7 +171,7 @@ def test_presorted_experts(tokens, topk, sort, fused, dtype):
 def test_presorted_experts_sort_small_up_to_768_pairs():
     call = experts_call(385, 2, torch.float32)
     with pytest.raises(ContractError, match=r"M \* K <= 768"):
-        moe.experts_presorted(*call, sort="small", fused_activation=False)
+        moe.experts_presorted(*call, sort="small", fused_activation=False, clusters=CLUSTERS)
 
 
 def test_experts_of_other_ranks_are_refused():

@@ -99,7 +99,7 @@ def bind_UnquantizedFusedMoEMethod(self, layer, dispatch_output):
             served[1] += 1
         result = kernel_xpu_presorted_small(
             x.contiguous(), w13, w2, topk_weights, topk_ids, activation, with_bias, weights_on_input,
-            swiglu_alpha, swiglu_limit, ep_size, sort='small', fused_activation=False,
+            swiglu_alpha, swiglu_limit, ep_size, sort='small', fused_activation=False, clusters=12,
         )
         return returns_bind_UnquantizedFusedMoEMethod(result)
     # xpu_presorted_block
@@ -119,7 +119,7 @@ def bind_UnquantizedFusedMoEMethod(self, layer, dispatch_output):
             served[2] += 1
         result = kernel_xpu_presorted_block(
             x.contiguous(), w13, w2, topk_weights, topk_ids, activation, with_bias, weights_on_input,
-            swiglu_alpha, swiglu_limit, ep_size, sort='block', fused_activation=False,
+            swiglu_alpha, swiglu_limit, ep_size, sort='block', fused_activation=False, clusters=12,
         )
         return returns_bind_UnquantizedFusedMoEMethod(result)
     # xpu_presorted_fused
@@ -139,7 +139,7 @@ def bind_UnquantizedFusedMoEMethod(self, layer, dispatch_output):
             served[3] += 1
         result = kernel_xpu_presorted_fused(
             x.contiguous(), w13, w2, topk_weights, topk_ids, activation, with_bias, weights_on_input,
-            swiglu_alpha, swiglu_limit, ep_size, sort='block', fused_activation=True,
+            swiglu_alpha, swiglu_limit, ep_size, sort='block', fused_activation=True, clusters=12,
         )
         return returns_bind_UnquantizedFusedMoEMethod(result)
     # golden (fallback)

@@ -62,7 +62,7 @@ def bind_fused_topk_native(
     if scoring == 'softmax' and renormalise is False and bias is None:
         if not is_compiling():
             served[1] += 1
-        return kernel_xpu_softmax_topk(logits, topk, renormalise, bias, scoring)
+        return kernel_xpu_softmax_topk(logits, topk, renormalise, bias, scoring, clusters=12)
     # golden (fallback)
     # sigmoid and sqrtsoftplus scores without groups, and softmax with a choice bias: no vendor
     # op

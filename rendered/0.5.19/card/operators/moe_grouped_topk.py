@@ -48,6 +48,7 @@ def bind_biased_grouped_topk(
             served[0] += 1
         return kernel_xpu_sigmoid_group_topk_norm(
             logits, bias, topk, renormalise, groups, topk_groups, scale, apply_scale, fused_shared,
+            clusters=12,
         )
     # golden (fallback)
     # weights as they are; fused shared experts and an unnormalised scale are refused there
