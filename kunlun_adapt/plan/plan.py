@@ -106,6 +106,7 @@ class _Planner:
         shims = tuple(self._shims())
         kernels = tuple(sorted(self._kernels(), key=lambda k: (k.bind.target, k.recipe.model.name)))
         hooks = tuple(self._hooks())
+        self.bindings.extend(self._not_yet())
         used = {k.recipe.model.name for k in kernels}
         operators = tuple(r for r in self.recipes if r.model.name in used or r.model.serves)
         return Plan(
@@ -135,6 +136,33 @@ class _Planner:
                 and choice.call
             },
         )
+
+    def _not_yet(self) -> Iterable[Binding]:
+        """Yield what the map may state and nothing binds yet, so that nobody takes it for bound."""
+        stated = [
+            (f"models.{m.architecture}", m.sglang, m.why, self.document.at("models", i))
+            for i, m in enumerate(self.map.models)
+        ]
+        communication = self.map.communication
+        if communication is not None:
+            place = self.document.key_at("communication")
+            stated.append(("communication", self.map.sglang, communication.why, place))
+        for key, claims, why, position in stated:
+            status, reason = self._standing(
+                self._choose([claims]), (), planned="stated in the map, and not bound yet"
+            )
+            yield Binding(
+                id=f"factory/{key}",
+                kind="factory",
+                family="platform",
+                target="",
+                status=status,
+                why=why,
+                required=False,
+                claims=claims,
+                position=position,
+                status_why=reason,
+            )
 
     def _holds(self, specifier: str) -> bool:
         return in_range(specifier, self.facts.version)

@@ -164,6 +164,24 @@ def test_a_target_outside_sglang_is_planned(tmp_path: Path) -> None:
     assert binding is not None and binding.status == "planned" and binding.status_why
 
 
+def test_what_nothing_binds_yet_is_planned_and_says_so(tmp_path: Path) -> None:
+    root = workspace(
+        tmp_path,
+        "\nhooks:\n",
+        "\nmodels:\n  - {architecture: TinyForCausalLM, class: 'json:JSONDecoder', why: a test}\n"
+        "communication: {warmup_bytes: 1024, groups: [tp], why: a test}\n\nhooks:\n",
+    )
+    made = plan("0.5.19", root=root)
+    for id in ("factory/models.TinyForCausalLM", "factory/communication"):
+        binding = made.binding(id)
+        assert binding is not None and not binding.required
+        assert (binding.status, binding.status_why) == (
+            "planned",
+            "stated in the map, and not bound yet",
+        )
+    assert plan("0.5.19").binding("factory/communication") is None
+
+
 def test_beyond_claims_the_nearest_spelling_stands_in() -> None:
     from kunlun_adapt.plan import spelled
 
