@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kunlun_adapt.check.accepted import accepted
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.rules import CLAIM_RULES, DOCUMENT_RULES, RULES
 from kunlun_adapt.diagnostics import Finding, ReleaseReport
@@ -33,7 +34,7 @@ def check_release(
     )
     context = Context(catalog, document, facts, plans, lock, beyond_claims)
     rules = RULES if context.claimed or beyond_claims else (*DOCUMENT_RULES, *CLAIM_RULES)
-    found = [item for rule in rules for item in rule(context)]
+    found = accepted(context, (item for rule in rules for item in rule(context)))
     count = _count(plans)
     return ReleaseReport(
         release=facts.version,

@@ -53,17 +53,28 @@ class Context:
 
     @cached_property
     def hooks(self) -> tuple[HookBinding, ...]:
-        """The bound hooks of any profile, each once."""
-        return self._once(lambda plan: plan.hooks, lambda h: h.path)
+        """The bound and planned hooks of any profile, each once."""
+        return self._once(
+            lambda plan: (*plan.hooks, *plan.planned_hooks), lambda h: (h.document.file, h.path)
+        )
 
     @cached_property
     def kernels(self) -> tuple[KernelBinding, ...]:
-        """The bound kernel places of any profile, each once."""
-        return self._once(lambda plan: plan.kernels, lambda k: (k.recipe.model.name, k.path))
+        """The bound and planned kernel places of any profile, each once."""
+        return self._once(
+            lambda plan: (*plan.kernels, *plan.planned_kernels),
+            lambda k: (k.recipe.model.name, k.path),
+        )
 
     @property
     def operators(self) -> tuple[Document[OperatorRecipe], ...]:
+        """Every operator of the workspace, planned ones included."""
         return self.catalog.operators
+
+    @property
+    def active_operators(self) -> tuple[Document[OperatorRecipe], ...]:
+        """The operators that are implemented: those with a golden and kernels to speak of."""
+        return tuple(r for r in self.operators if r.model.status == "active")
 
     def _once(
         self, items: Callable[[Plan], Iterable[Item]], key: Callable[[Item], object]

@@ -81,11 +81,13 @@ def _map(context: Context) -> Iterator[ImplUse]:
     for hook in context.hooks:
         if hook.hook.impl is None:
             continue
-        at = document.at(*hook.path[:2], "impl")
+        at = hook.document.at(*hook.path[:2], "impl")
         whole_class = isinstance(hook.symbol, Symbol) and hook.symbol.kind == "class"
         called = hook.hook.type in WRAPPING and not whole_class
         yield ImplUse(hook.hook.impl, at, hook.binding.id, ONE_CALL if called else None)
     for i, shim in enumerate(model.shims):
+        if shim.provide is None:
+            continue
         yield ImplUse(shim.provide, document.at("shims", i, "provide"), f"shim/{shim.module}")
     for i, entry in enumerate(model.models):
         yield ImplUse(entry.cls, document.at("models", i, "class"), None)
@@ -117,7 +119,8 @@ def _operator(context: Context, recipe: Document[OperatorRecipe]) -> Iterator[Im
     ids = [b.id for plan in context.plans for b in plan.bindings]
     binding = next((id for id in ids if id.startswith(f"{model.name}/")), model.name)
     params = tuple(model.params)
-    yield ImplUse(model.golden, recipe.at("golden"), binding, params, (), True)
+    if model.golden is not None:
+        yield ImplUse(model.golden, recipe.at("golden"), binding, params, (), True)
     for i, tier in enumerate(model.kernels):
         if tier.impl is not None:
             at = recipe.at("kernels", i, "impl")

@@ -19,24 +19,26 @@ class Ranges:
     excluded: tuple[str, ...]
     position: Position
     operator: bool = False
+    planned: bool = False
     targets: tuple[str, ...] = ()
 
 
 def ranged(context: Context) -> Iterator[Ranges]:
-    """Yield every group of ranges in the workspace; planned hooks are left out."""
+    """Yield every group of ranges in the workspace."""
     document = context.document
-    for i, hook in enumerate(context.map.hooks):
-        if hook.planned is None:
-            yield Ranges(
-                binding=hook.id,
-                ranges=tuple(
-                    (at.sglang, document.at("hooks", i, "at", j, "sglang"))
-                    for j, at in enumerate(hook.at)
-                ),
-                excluded=tuple(e.sglang for e in hook.excluded),
-                position=document.key_at("hooks", i, "at"),
-                targets=tuple(at.target for at in hook.at),
-            )
+    for entry in context.catalog.hooks:
+        hook, where = entry.hook, entry.document
+        yield Ranges(
+            binding=hook.id,
+            ranges=tuple(
+                (at.sglang, where.at(*entry.path, "at", j, "sglang"))
+                for j, at in enumerate(hook.at)
+            ),
+            excluded=tuple(e.sglang for e in hook.excluded),
+            position=where.key_at(*entry.path, "at"),
+            targets=tuple(at.target for at in hook.at),
+            planned=hook.status == "planned",
+        )
     for recipe in context.operators:
         for id, indexes in bind_groups(recipe.model).items():
             binds = [recipe.model.binds[i] for i in indexes]
@@ -49,6 +51,7 @@ def ranged(context: Context) -> Iterator[Ranges]:
                 position=recipe.at("binds", indexes[-1], "sglang"),
                 operator=True,
                 targets=tuple(b.target for b in binds),
+                planned="planned" in (recipe.model.status, *(b.status for b in binds)),
             )
     for key, spellings in context.map.interface.items():
         yield Ranges(

@@ -33,7 +33,8 @@ def analysed(context: Context) -> tuple[Analysed, ...]:
 
 def _analyse(recipe: Document[OperatorRecipe]) -> Analysed:
     faults = tuple(operator_faults(recipe))
-    analysis = None if faults else analyse(tier_table(recipe.model))
+    done = recipe.model.status == "active" and not faults
+    analysis = analyse(tier_table(recipe.model)) if done else None
     return Analysed(recipe, faults, analysis)
 
 

@@ -38,6 +38,8 @@ def uses(context: Context) -> Iterator[Use]:
     """Yield every upstream path that a bound binding or the interface names."""
     yield from _hooks(context)
     for kernel in context.kernels:
+        if kernel.bind.provided_by or kernel.bind.package:
+            continue
         place = kernel.recipe.at(*kernel.path, "target")
         yield Use(kernel.bind.target, kernel.symbol, place, kernel.binding.id, "target")
     for member in context.members:
@@ -64,13 +66,13 @@ def _hooks(context: Context) -> Iterator[Use]:
         if hook.hook.type == "add":
             # The member itself must not be there; what has to exist is what it is added to.
             path = path.rpartition(".")[0]
-        place = context.document.at(*hook.path, "target")
+        place = hook.document.at(*hook.path, "target")
         yield Use(path, symbol, place, hook.binding.id, "target")
         if hook.at.readback is not None and hook.readback is not None:
-            place = context.document.at(*hook.path, "readback", "target")
+            place = hook.document.at(*hook.path, "readback", "target")
             yield Use(hook.at.readback.target, hook.readback, place, hook.binding.id, "target")
         for i, path in enumerate(hook.hook.repair):
-            place = context.document.at(*hook.path[:2], "repair", i)
+            place = hook.document.at(*hook.path[:2], "repair", i)
             yield Use(path, context.facts.resolve(path), place, hook.binding.id, "repair")
 
 

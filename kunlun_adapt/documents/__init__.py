@@ -1,7 +1,7 @@
 """YAML documents as typed models that remember where each of their parts stands."""
 
 from kunlun_adapt.documents.adaptation_recipe import AdaptationRecipe
-from kunlun_adapt.documents.catalog import Catalog, load_catalog
+from kunlun_adapt.documents.catalog import Catalog, HookEntry, load_catalog
 from kunlun_adapt.documents.fields import API_VERSION, Served, in_range
 from kunlun_adapt.documents.loader import RawDocument, load_bytes, load_file, resolve_scalar
 from kunlun_adapt.documents.operator_recipe import Bind, OperatorRecipe, Prepare, Tier
@@ -17,6 +17,7 @@ __all__ = [
     "Document",
     "Hook",
     "HookAt",
+    "HookEntry",
     "OperatorRecipe",
     "PlatformMap",
     "Prepare",

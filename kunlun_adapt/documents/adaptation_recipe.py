@@ -7,10 +7,15 @@ from typing import Any, Literal
 from pydantic import Field
 
 from kunlun_adapt.documents.fields import ANY, Identifier, Range, Slug, Strict, Why
+from kunlun_adapt.documents.platform_map import Hook
 
 
 class AdaptationRecipe(Strict):
-    """One model or feature; `runbook` and `acceptance` stay free-form until they are read."""
+    """One model or feature; `runbook` and `acceptance` stay free-form until they are read.
+
+    `hooks` are its own, bound beside those of the map whatever model is served: a worker binds
+    before it knows its model. `bindings` names those of the map that it relies on.
+    """
 
     api_version: Literal["kunlun-adapt/v1"] = Field(alias="apiVersion")
     kind: Literal["AdaptationRecipe"]
@@ -21,7 +26,8 @@ class AdaptationRecipe(Strict):
     quantization: list[Slug] = []
     features: list[Slug] = []
     operators: list[Identifier] = []
-    hooks: list[Slug] = []
+    bindings: list[str] = []
+    hooks: list[Hook] = []
     parallel: dict[str, Any] = {}
     server_args: dict[str, Any] = {}
     environment: dict[str, str] = {}

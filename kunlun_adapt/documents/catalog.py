@@ -11,8 +11,17 @@ from kunlun_adapt.documents.adaptation_recipe import AdaptationRecipe
 from kunlun_adapt.documents.loader import load_file
 from kunlun_adapt.documents.operator_recipe import OperatorRecipe
 from kunlun_adapt.documents.parse import Document, parse
-from kunlun_adapt.documents.platform_map import PlatformMap
+from kunlun_adapt.documents.platform_map import Hook, PlatformMap
 from kunlun_adapt.locate import MAP_FILE, OPERATORS, RECIPES, workspace_files
+
+
+@dataclass(frozen=True, slots=True)
+class HookEntry:
+    """A hook, the document that states it (the map or a recipe), and where in it."""
+
+    document: Document[PlatformMap] | Document[AdaptationRecipe]
+    path: tuple[str | int, ...]
+    hook: Hook
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +33,19 @@ class Catalog:
     operators: tuple[Document[OperatorRecipe], ...]
     recipes: tuple[Document[AdaptationRecipe], ...]
     findings: tuple[Finding, ...]
+
+    @property
+    def hooks(self) -> tuple[HookEntry, ...]:
+        """Every hook of the workspace: the map's in its order, then each recipe's."""
+        documents: list[Document[PlatformMap] | Document[AdaptationRecipe]] = []
+        if self.platform_map is not None:
+            documents.append(self.platform_map)
+        documents += self.recipes
+        return tuple(
+            HookEntry(document, ("hooks", i), hook)
+            for document in documents
+            for i, hook in enumerate(document.model.hooks)
+        )
 
     def operator(self, name: str) -> Document[OperatorRecipe] | None:
         return next((d for d in self.operators if d.model.name == name), None)
@@ -90,10 +112,10 @@ def _duplicates(catalog: Catalog) -> list[Finding]:
         seen.setdefault((kind, name), position)
 
     if catalog.platform_map is not None:
-        for i, hook in enumerate(catalog.platform_map.model.hooks):
-            see("hook", hook.id, catalog.platform_map, "hooks", i, "id")
         for i, shim in enumerate(catalog.platform_map.model.shims):
             see("shim", shim.module, catalog.platform_map, "shims", i, "module")
+    for entry in catalog.hooks:
+        see("hook", entry.hook.id, entry.document, *entry.path, "id")
     for document in catalog.operators:
         see("operator", document.model.name, document, "name")
         for i, tier in enumerate(document.model.kernels):

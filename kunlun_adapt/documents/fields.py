@@ -120,6 +120,7 @@ Slug = Annotated[str, _matching(_SLUG, "a name of letters, digits, '_', '-' and 
 Date = Annotated[str, AfterValidator(_date)]
 Why = Annotated[str, Field(min_length=1)]
 ProfileName = Literal["card", "simulator"]
+Standing = Literal["active", "planned"]
 Process = Literal["main", "scheduler", "detokenizer", "tokenizer", "dp_controller"]
 Scalar = bool | int | float | str | None
 

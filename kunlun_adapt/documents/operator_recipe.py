@@ -16,23 +16,33 @@ from kunlun_adapt.documents.fields import (
     Scalar,
     Served,
     Slug,
+    Standing,
     Strict,
     Target,
     Why,
 )
-from kunlun_adapt.documents.platform_map import Exclusion
+from kunlun_adapt.documents.platform_map import Accept, Exclusion
 
 When = dict[str, Scalar | list[Scalar]]
 Case = Scalar | list[Scalar | list[Scalar]]
 
 
 class Bind(Strict):
-    """Where upstream calls the operator in some releases, and how its call maps to our params."""
+    """Where upstream calls the operator in some releases, and how its call maps to our params.
+
+    A target outside sglang says which shim (`provided_by`) or distribution (`package`) has it. The
+    style `launcher` stands for a Triton kernel that upstream launches as `kernel[grid](...)`.
+    """
 
     target: Target
     sglang: Range = ANY
-    style: Literal["function", "oot_forward"]
-    args: dict[Identifier, ArgPath]
+    style: Literal["function", "oot_forward", "launcher"]
+    status: Standing = "active"
+    args: dict[Identifier, ArgPath] = {}
+    provided_by: Target | None = None
+    package: str | None = None
+    watch: list[Target] = []
+    accepts: list[Accept] = []
     ignores: dict[Identifier, Scalar] | list[Identifier] = []
     returns: Impl | None = None
     id: Slug | None = None
@@ -65,15 +75,8 @@ class Tier(Strict):
     fixed: dict[Identifier, Scalar] = {}
     fallback: bool = False
     overlap: dict[Identifier, str] = {}
+    weights: Slug | None = None
     why: str | None = None
-
-    @model_validator(mode="after")
-    def _has_impl(self) -> Tier:
-        if self.impl is None and self.name != "golden":
-            raise PydanticCustomError(
-                "tier", "a tier needs impl (only the golden tier has its own)"
-            )
-        return self
 
 
 class Failure(Strict):
@@ -102,14 +105,20 @@ class Precision(Strict):
 
 
 class OperatorRecipe(Strict):
-    """One operator."""
+    """One operator.
+
+    A planned one says what upstream calls and which vendor ops will serve it; its golden and the
+    `impl` of its tiers may still be open. `weights` of a tier names the layout in which it takes
+    the weights.
+    """
 
     api_version: Literal["kunlun-adapt/v1"] = Field(alias="apiVersion")
     kind: Literal["OperatorRecipe"]
     name: Identifier
     family: Slug
     why: Why
-    golden: Impl
+    status: Standing = "active"
+    golden: Impl | None = None
     params: dict[Identifier, str] = Field(min_length=1)
     returns: str
     mutates: list[Identifier] = []
@@ -119,7 +128,7 @@ class OperatorRecipe(Strict):
     served: Served | None = None
     reads: dict[Identifier, ArgPath] = {}
     derive: dict[Identifier, str] = {}
-    kernels: list[Tier] = Field(min_length=1)
+    kernels: list[Tier] = []
     otherwise: Literal["error"]
     fusion: Fusion | None = None
     failures: list[Failure] = []
@@ -141,6 +150,21 @@ class OperatorRecipe(Strict):
                         {"name": repr(name), "shape": str(shape)},
                     )
         return cases
+
+    @model_validator(mode="after")
+    def _implemented(self) -> OperatorRecipe:
+        if self.status == "planned":
+            return self
+        if not self.kernels:
+            raise PydanticCustomError("operator", "an operator needs kernels, unless it is planned")
+        for tier in self.kernels:
+            if tier.impl is None and tier.name != "golden":
+                raise PydanticCustomError(
+                    "tier",
+                    "tier {name} needs impl (only the golden tier has its own)",
+                    {"name": repr(tier.name)},
+                )
+        return self
 
     @model_validator(mode="after")
     def _bound_somewhere(self) -> OperatorRecipe:

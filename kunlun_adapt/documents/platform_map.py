@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -19,6 +19,7 @@ from kunlun_adapt.documents.fields import (
     Scalar,
     Served,
     Slug,
+    Standing,
     Strict,
     Target,
     Why,
@@ -89,6 +90,7 @@ class ServerArg(Strict):
     """A server argument that the platform sets: `default` where the user left it, or `force`."""
 
     arg: Identifier
+    status: Standing = "active"
     default: Scalar | list[Scalar] = None
     force: Scalar | list[Scalar] = None
     when: dict[str, Scalar | list[Scalar]] = {}
@@ -104,25 +106,39 @@ class ServerArg(Strict):
 
 
 class EnvironmentVariable(Strict):
-    """An environment variable that gets a default before anything reads it."""
+    """An environment variable that gets a default before anything reads it.
+
+    Without a default it is the user's to set; it is listed so that its meaning stands in one place.
+    """
 
     name: Identifier
-    default: str
+    default: str | None = None
+    status: Standing = "active"
     profiles: list[ProfileName] = ["card", "simulator"]
     sglang: Range = ANY
     why: Why
 
 
 class Shim(Strict):
-    """A module that must exist before upstream imports it."""
+    """A module that must exist before upstream imports it.
+
+    A planned one may leave open what provides it.
+    """
 
     module: Target
-    provide: Target
+    provide: Target | None = None
+    status: Standing = "active"
     profiles: list[ProfileName] = ["card", "simulator"]
     sglang: Range = ANY
     required: bool = True
     served: Served | None = None
     why: Why
+
+    @model_validator(mode="after")
+    def _provided(self) -> Shim:
+        if self.provide is None and self.status == "active":
+            raise PydanticCustomError("shim", "a shim needs provide, unless its status is planned")
+        return self
 
 
 class Readback(Strict):
@@ -147,14 +163,32 @@ class HookAt(Strict):
     package: str | None = None
 
 
+class Accept(Strict):
+    """A warning about a binding that was looked at and taken as it is, and the reason.
+
+    It is then reported as information only. Errors cannot be accepted.
+    """
+
+    code: Annotated[str, Field(pattern=r"^KA[0-9]{3}\Z")]
+    sglang: Range = ANY
+    why: Why
+
+
 HookType = Literal["before", "after", "around", "replace", "set", "extend", "add", "register"]
 
 
 class Hook(Strict):
-    """A binding that changes upstream code from outside."""
+    """A binding that changes upstream code from outside.
+
+    A planned one is checked against upstream like any other and may leave open what implements it.
+    `watch` names upstream functions that it depends on without binding them; `runs_after` names
+    hooks that must have run before it where several change one call.
+    """
 
     id: Slug
     why: Why
+    family: Slug = "hook"
+    status: Standing = "active"
     type: HookType
     impl: Impl | None = None
     value: Scalar | list[Scalar] = None
@@ -165,19 +199,26 @@ class Hook(Strict):
     on_missing: Literal["error", "skip"] = "error"
     excluded: list[Exclusion] = []
     repair: list[Target] = []
+    watch: list[Target] = []
+    runs_after: list[Slug] = []
+    accepts: list[Accept] = []
     served: Served | None = None
-    planned: str | None = None
     remove_when: str | None = None
 
     @model_validator(mode="after")
     def _says_what(self) -> Hook:
         takes_value = self.type in ("set", "extend", "register")
-        if self.impl is None and not (takes_value and "value" in self.model_fields_set):
+        open_ = self.status == "planned"
+        says = self.impl is not None or (takes_value and "value" in self.model_fields_set)
+        if not says and not open_:
             wanted = "impl or value" if takes_value else "impl"
             raise PydanticCustomError("hook", f"a hook of type {self.type} needs {wanted}")
         if self.type in ("set", "add", "extend") and any(a.args or a.ignores for a in self.at):
             raise PydanticCustomError("hook", f"a hook of type {self.type} takes no args")
-        if any((a.readback is not None) != (self.type == "register") for a in self.at):
+        shows = self.type == "register"
+        if any(a.readback is not None and not shows for a in self.at) or (
+            shows and not open_ and any(a.readback is None for a in self.at)
+        ):
             raise PydanticCustomError(
                 "hook", "readback says where a hook of type register shows; no other type has it"
             )

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kunlun_adapt.diagnostics import Position
-from kunlun_adapt.documents import Bind, Document, Hook, HookAt, OperatorRecipe, Shim, Spelling
+from kunlun_adapt.documents import (
+    AdaptationRecipe,
+    Bind,
+    Document,
+    Hook,
+    HookAt,
+    OperatorRecipe,
+    PlatformMap,
+    Shim,
+    Spelling,
+)
 from kunlun_adapt.upstream import Missing, Symbol
 
 Kind = Literal["factory", "method", "hook", "kernel", "shim"]
@@ -64,12 +74,13 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class HookBinding:
-    """A hook with the place where it binds in this release.
+    """A hook with the place where it binds in this release; `path` leads to it in `document`.
 
     `readback` is the upstream table in which a `register` hook must show.
     """
 
     binding: Binding
+    document: Document[PlatformMap] | Document[AdaptationRecipe]
     hook: Hook
     at: HookAt
     path: tuple[str | int, ...]

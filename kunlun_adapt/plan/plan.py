@@ -27,12 +27,19 @@ from kunlun_adapt.plan.members import plan_members, spelled
 from kunlun_adapt.plan.nearest import nearest_range
 from kunlun_adapt.upstream import Facts, Missing, Symbol
 
+PLANNED = "its implementation is still to come"
+OUTSIDE = "targets outside sglang are checked, and not bound yet"
+
 _FORWARDS = ("forward_native", "forward_cuda", "forward_cpu", "forward")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What holds for one release and profile. Immutable; `bindings` also lists what is left out."""
+    """What holds for one release and profile. Immutable; `bindings` also lists what is left out.
+
+    `planned_hooks` and `planned_kernels` are resolved like those that are bound, so that their
+    claims can be checked; nothing is generated for them.
+    """
 
     release: str
     profile: str
@@ -46,6 +53,8 @@ class Plan:
     environment: tuple[EnvironmentVariable, ...]
     bindings: tuple[Binding, ...]
     names: dict[str, Symbol | Missing]
+    planned_hooks: tuple[HookBinding, ...] = ()
+    planned_kernels: tuple[KernelBinding, ...] = ()
 
     def binding(self, id: str) -> Binding | None:
         return next((b for b in self.bindings if b.id == id), None)
@@ -77,7 +86,7 @@ def make_plan(
     if profile not in document.model.device.profiles:
         known = ", ".join(document.model.device.profiles)
         raise AdaptError(f"the map has no profile {profile!r}", f"choose one of: {known}")
-    planner = _Planner(document, catalog.operators, facts, profile, beyond_claims)
+    planner = _Planner(document, catalog, facts, profile, beyond_claims)
     return planner.plan()
 
 
@@ -87,14 +96,15 @@ class _Planner:
     def __init__(
         self,
         document: Document[PlatformMap],
-        operators: tuple[Document[OperatorRecipe], ...],
+        catalog: Catalog,
         facts: Facts,
         profile: str,
         beyond_claims: bool,
     ) -> None:
         self.document = document
         self.map = document.model
-        self.recipes = operators
+        self.entries = catalog.hooks
+        self.recipes = catalog.operators
         self.facts = facts
         self.profile = profile
         self.beyond = beyond_claims
@@ -104,29 +114,37 @@ class _Planner:
         members = plan_members(self.document, self.facts, self.profile, self.beyond)
         self.bindings.extend(m.binding for m in members)
         shims = tuple(self._shims())
-        kernels = tuple(sorted(self._kernels(), key=lambda k: (k.bind.target, k.recipe.model.name)))
-        hooks = tuple(self._hooks())
+        placed = sorted(self._kernels(), key=lambda k: (k.bind.target, k.recipe.model.name))
+        kernels = tuple(k for k in placed if k.binding.status == "bound")
+        hooked = tuple(self._hooks())
         self.bindings.extend(self._not_yet())
         used = {k.recipe.model.name for k in kernels}
-        operators = tuple(r for r in self.recipes if r.model.name in used or r.model.serves)
+        operators = tuple(
+            r
+            for r in self.recipes
+            if r.model.name in used or (r.model.serves and r.model.status == "active")
+        )
         return Plan(
             release=self.facts.version,
             profile=self.profile,
             platform_map=self.document,
             members=tuple(m for m in members if m.binding.status == "bound"),
-            hooks=hooks,
+            hooks=tuple(h for h in hooked if h.binding.status == "bound"),
             kernels=kernels,
             operators=operators,
             shims=shims,
             server_args=tuple(
                 s
                 for s in self.map.server_args
-                if self.profile in s.profiles and self._holds(s.sglang)
+                if s.status == "active" and self.profile in s.profiles and self._holds(s.sglang)
             ),
             environment=tuple(
                 e
                 for e in self.map.environment
-                if self.profile in e.profiles and self._holds(e.sglang)
+                if e.status == "active"
+                and e.default is not None
+                and self.profile in e.profiles
+                and self._holds(e.sglang)
             ),
             bindings=tuple(self.bindings),
             names={
@@ -135,6 +153,8 @@ class _Planner:
                 if (choice := spelled(self.map, key, self.facts.version, self.beyond))
                 and choice.call
             },
+            planned_hooks=tuple(h for h in hooked if h.binding.status == "planned"),
+            planned_kernels=tuple(k for k in placed if k.binding.status == "planned"),
         )
 
     def _not_yet(self) -> Iterable[Binding]:
@@ -193,7 +213,8 @@ class _Planner:
 
     def _shims(self) -> Iterable[ShimBinding]:
         for i, shim in enumerate(self.map.shims):
-            status, reason = self._standing(self._choose([shim.sglang]), (), shim.profiles)
+            planned = PLANNED if shim.status == "planned" else None
+            status, reason = self._standing(self._choose([shim.sglang]), (), shim.profiles, planned)
             binding = Binding(
                 id=f"shim/{shim.module}",
                 kind="shim",
@@ -213,29 +234,30 @@ class _Planner:
                 yield ShimBinding(binding, shim)
 
     def _hooks(self) -> Iterable[HookBinding]:
-        for i, hook in enumerate(self.map.hooks):
+        for entry in self.entries:
+            hook = entry.hook
             index = self._choose([a.sglang for a in hook.at])
             at = hook.at[index] if index is not None else None
-            planned = hook.planned
+            planned = PLANNED if hook.status == "planned" else None
             if at is not None and (at.provided_by or at.package):
-                planned = planned or "targets outside sglang are checked, and not bound yet"
+                planned = planned or OUTSIDE
             status, reason = self._standing(index, hook.excluded, hook.profiles, planned)
-            path: tuple[str | int, ...] = ("hooks", i, "at", index or 0)
+            path: tuple[str | int, ...] = (*entry.path, "at", index or 0)
             binding = Binding(
                 id=hook.id,
                 kind="hook",
-                family="hook",
+                family=hook.family,
                 target=at.target if at else hook.at[-1].target,
                 status=status,
                 why=hook.why,
                 required=hook.required and hook.on_missing == "error",
                 claims=" | ".join(a.sglang for a in hook.at),
-                position=self.document.at(*path, "target"),
+                position=entry.document.at(*path, "target"),
                 served=hook.served.simulator if hook.served else None,
                 served_why=hook.served.why if hook.served else None,
                 status_why=reason,
             )
-            if status == "bound" and at is not None:
+            if status != "excluded" and at is not None:
                 # What is added must not be there; what has to exist is what it is added to.
                 asked = at.target.rpartition(".")[0] if hook.type == "add" else at.target
                 symbol = self.facts.resolve(asked)
@@ -246,7 +268,7 @@ class _Planner:
                     self.bindings.append(absent)
                     continue
                 shows = self.facts.resolve(at.readback.target) if at.readback else None
-                yield HookBinding(binding, hook, at, path, symbol, shows)
+                yield HookBinding(binding, entry.document, hook, at, path, symbol, shows)
             self.bindings.append(binding)
 
     def _kernels(self) -> Iterable[KernelBinding]:
@@ -263,7 +285,13 @@ class _Planner:
         chosen = self._choose([b.sglang for b in binds])
         bind = binds[chosen] if chosen is not None else binds[-1]
         place = indexes[chosen] if chosen is not None else indexes[-1]
-        status, reason = self._standing(chosen, [e for b in binds for e in b.excluded])
+        planned = PLANNED if "planned" in (recipe.model.status, bind.status) else None
+        if bind.provided_by or bind.package:
+            planned = planned or OUTSIDE
+        elif bind.style == "launcher":
+            planned = planned or "launchers are checked, and not bound yet"
+        exclusions = [e for b in binds for e in b.excluded]
+        status, reason = self._standing(chosen, exclusions, planned=planned)
         served = bind.served or recipe.model.served
         path: tuple[str | int, ...] = ("binds", place)
         binding = Binding(
@@ -281,7 +309,7 @@ class _Planner:
             status_why=reason,
         )
         self.bindings.append(binding)
-        if binding.status == "bound":
+        if binding.status != "excluded":
             symbol = self.facts.resolve(bind.target)
             call = symbol
             if bind.style == "oot_forward" and isinstance(symbol, Symbol):
@@ -311,11 +339,12 @@ class _Planner:
             kind="kernel",
             family=recipe.model.family,
             target=f"factory:{served}",
-            status="bound",
+            status="bound" if recipe.model.status == "active" else "planned",
             why=recipe.model.why,
             required=True,
             claims=self.map.sglang,
             position=recipe.at("serves", index),
             served=says.simulator if says else None,
             served_why=says.why if says else None,
+            status_why=None if recipe.model.status == "active" else PLANNED,
         )

@@ -154,15 +154,20 @@ def _kernel_names(model: OperatorRecipe) -> dict[str, str]:
 def _imports(
     model: OperatorRecipe, names: dict[str, str], binds: dict[str, KernelBinding]
 ) -> tuple[tuple[str, str, str], ...]:
-    found = [
-        (*module_and_name(tier.impl or model.golden), names[tier.name]) for tier in model.kernels
-    ]
+    found = [(*module_and_name(_impl(model, tier)), names[tier.name]) for tier in model.kernels]
     found += [
         (*module_and_name(k.bind.returns), f"returns_{name}")
         for name, k in binds.items()
         if k.bind.returns
     ]
     return tuple(sorted(set(found)))
+
+
+def _impl(model: OperatorRecipe, tier: Tier) -> str:
+    found = tier.impl or model.golden
+    if found is None:
+        raise SourceError(f"{model.name}: the tier {tier.name!r} has no implementation")
+    return found
 
 
 def _dtypes(table: TierTable, model: OperatorRecipe) -> tuple[str, ...]:

@@ -45,6 +45,8 @@ class Example:
     skip: int = 0
     suggests: str | None = None
     locked: bool = False
+    beside: tuple[str, ...] = ()
+    """Codes that the same change brings about as well."""
 
     def findings(self, bench: Bench) -> tuple[Finding, ...]:
         """Return what is said of the changed bench."""

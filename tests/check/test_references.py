@@ -80,7 +80,7 @@ def test_the_names_of_adaptation_recipes(bench: Bench) -> None:
         name: llama
         why: the first model that is served
         operators: [silu_and_mul, silu]
-        hooks: [affinity, afinity]
+        bindings: [affinity, afinity]
         """
     findings = bench.add("recipes/llama.yaml", text).findings()
     assert [(f.code, f.position.line, f.suggestion) for f in findings] == [

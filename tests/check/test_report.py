@@ -29,7 +29,8 @@ def test_a_binding_of_one_profile_counts_once(bench: Bench) -> None:
         MAP, "    value: [kunlun]\n", "    value: [kunlun]\n    profiles: [card]\n"
     )
     assert changed.report().bound == 16
-    planned = bench.edit(MAP, "    value: [kunlun]\n", "    value: [kunlun]\n    planned: later\n")
+    later = "    value: [kunlun]\n    status: planned\n"
+    planned = bench.edit(MAP, "    value: [kunlun]\n", later)
     report = planned.report()
     assert (report.bound, report.planned, report.excluded) == (15, 1, 0)
 

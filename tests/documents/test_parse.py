@@ -190,7 +190,7 @@ def test_findings_come_in_the_order_of_the_lines() -> None:
         ("fallback: true", "prepare: {x: {do: cast}}", "cast needs `to`"),
         ("fallback: true", "prepare: {x: {do: contiguous, to: int8}}", "only cast takes it"),
         ("fallback: true", "prepare: {x: {do: cast, to: 'a\\nb'}}", "is not a Python identifier"),
-        ("name: golden, fallback: true", "name: other", "a tier needs impl"),
+        ("name: golden, fallback: true", "name: other", "tier 'other' needs impl"),
         ("serves: [attention_backend]\n", "", "an operator needs binds or serves"),
         ("otherwise: error", "otherwise: golden", "otherwise: must be error, not 'golden'"),
         ("capture: safe", "capture: true", "capture: must be safe or eager, not true"),

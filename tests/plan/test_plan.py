@@ -12,6 +12,7 @@ from kunlun_adapt.documents import Catalog, load_catalog
 from kunlun_adapt.locate import LOCK_FILE
 from kunlun_adapt.plan import Plan, make_plan
 from kunlun_adapt.plan.nearest import nearest_range
+from kunlun_adapt.plan.plan import PLANNED
 from kunlun_adapt.upstream import LockFacts, Missing, Symbol, read_lock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,12 +106,13 @@ def test_planned_is_not_bound(tmp_path: Path) -> None:
     root = workspace(
         tmp_path,
         "    remove_when: get_last_loc asks for the Triton capability",
-        "    planned: the kernel is being written",
+        "    status: planned",
     )
     made = plan("0.5.19", root=root)
     binding = made.binding("last-loc")
     assert binding is not None
-    assert (binding.status, binding.status_why) == ("planned", "the kernel is being written")
+    assert (binding.status, binding.status_why) == ("planned", PLANNED)
+    assert [h.hook.id for h in made.planned_hooks] == ["last-loc"]
     assert all(h.hook.id != "last-loc" for h in made.hooks)
 
 

@@ -41,7 +41,7 @@ def rule(context: Context) -> Iterable[Finding]:
 
 
 def _patches(plan: Plan) -> Iterator[Patch]:
-    for kernel in plan.kernels:
+    for kernel in (*plan.kernels, *plan.planned_kernels):
         if isinstance(kernel.symbol, Symbol):
             yield Patch(
                 id=kernel.binding.id,
@@ -52,7 +52,7 @@ def _patches(plan: Plan) -> Iterator[Patch]:
                 target=kernel.bind.target,
                 position=kernel.recipe.at(*kernel.path, "target"),
             )
-    for hook in plan.hooks:
+    for hook in (*plan.hooks, *plan.planned_hooks):
         if isinstance(hook.symbol, Symbol):
             yield Patch(
                 id=hook.binding.id,
@@ -61,7 +61,7 @@ def _patches(plan: Plan) -> Iterator[Patch]:
                 process=frozenset(hook.hook.process or ()),
                 symbol=hook.symbol,
                 target=hook.at.target,
-                position=plan.platform_map.at(*hook.path, "target"),
+                position=hook.document.at(*hook.path, "target"),
             )
 
 

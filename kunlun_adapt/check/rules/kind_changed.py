@@ -30,7 +30,7 @@ def rule(context: Context) -> Iterable[Finding]:
         added = hook.hook.type == "add"
         symbol = context.facts.resolve(hook.at.target) if added else hook.symbol
         if isinstance(symbol, Symbol):
-            position = context.document.at(*hook.path, "target")
+            position = hook.document.at(*hook.path, "target")
             for fault in _hook(hook, symbol):
                 yield Finding.of(
                     "KA104",

@@ -13,7 +13,7 @@ GOLDEN = "golden"
 
 def rule(context: Context) -> Iterable[Finding]:
     """Report operators without a golden tier at the end, or whose golden is no fallback."""
-    for recipe in context.operators:
+    for recipe in context.active_operators:
         index = len(recipe.model.kernels) - 1
         last = recipe.model.kernels[index]
         if last.name == GOLDEN and last.fallback:

@@ -59,7 +59,7 @@ def rule(context: Context) -> Iterable[Finding]:
         if symbol.kind != "class" and symbol.signature is not None:
             yield from _place(
                 Place(
-                    context.document,
+                    hook.document,
                     hook.path,
                     hook.at,
                     hook.binding.id,

@@ -31,7 +31,8 @@ def _bindings(context: Context, keys: set[str]) -> set[str]:
     """Every name by which a landing point or a conflict may call a binding."""
     names = {b.id for plan in context.plans for b in plan.bindings} | keys
     names |= {f"factory/{key}" for key in misspelt_keys(context).values()}
-    names |= {hook.id for hook in context.map.hooks} | {s.module for s in context.map.shims}
+    names |= {entry.hook.id for entry in context.catalog.hooks}
+    names |= {shim.module for shim in context.map.shims}
     names |= {operator.model.name for operator in context.operators}
     names |= {arg.arg for arg in context.map.server_args}
     return names | {variable.name for variable in context.map.environment}
@@ -64,12 +65,12 @@ def _map(context: Context, keys: set[str]) -> Iterator[Finding]:
             yield _ungiven(context, f"the map gives no {key!r} to spell", at, key, groups - {""})
     yield from _left(context)
     shims = {shim.module for shim in model.shims}
-    for i, hook in enumerate(model.hooks):
-        for j, place in enumerate(hook.at):
+    for entry in context.catalog.hooks:
+        for j, place in enumerate(entry.hook.at):
             if place.provided_by is not None and place.provided_by not in shims:
-                at = document.at("hooks", i, "at", j, "provided_by")
+                at = entry.document.at(*entry.path, "at", j, "provided_by")
                 message = f"no shim provides {place.provided_by!r}"
-                yield _unknown(message, at, place.provided_by, shims, hook.id)
+                yield _unknown(message, at, place.provided_by, shims, entry.hook.id)
 
 
 def _left(context: Context) -> Iterator[Finding]:
@@ -137,16 +138,16 @@ def _named_params(recipe: Document[OperatorRecipe]) -> Iterator[tuple[str, Posit
 
 def _recipes(context: Context) -> Iterator[Finding]:
     operators = {operator.model.name for operator in context.operators}
-    hooks = {hook.id for hook in context.map.hooks}
+    names = _bindings(context, given_keys(context))
     for recipe in context.catalog.recipes:
         for i, name in enumerate(recipe.model.operators):
             if name not in operators:
                 message = f"no operator recipe is called {name!r}"
                 yield _unknown(message, recipe.at("operators", i), name, operators)
-        for i, name in enumerate(recipe.model.hooks):
-            if name not in hooks:
-                message = f"the map has no hook {name!r}"
-                yield _unknown(message, recipe.at("hooks", i), name, hooks)
+        for i, name in enumerate(recipe.model.bindings):
+            if name not in names:
+                message = f"no binding is called {name!r}"
+                yield _unknown(message, recipe.at("bindings", i), name, names)
 
 
 def _ungiven(

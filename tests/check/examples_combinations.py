@@ -1,0 +1,8 @@
+# ruff: noqa: E501
+"""Examples of findings about combinations of bindings."""
+
+from __future__ import annotations
+
+from tests.check.examples import Example
+
+EXAMPLES: dict[str, Example] = {}
