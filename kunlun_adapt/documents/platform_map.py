@@ -169,7 +169,7 @@ class Accept(Strict):
     It is then reported as information only. Errors cannot be accepted.
     """
 
-    code: Annotated[str, Field(pattern=r"^KA[0-9]{3}\Z")]
+    code: Annotated[str, Field(pattern=r"^KA[0-9]{3}$")]
     sglang: Range = ANY
     why: Why
 

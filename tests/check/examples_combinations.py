@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Examples of findings about combinations of bindings."""
 
 from __future__ import annotations

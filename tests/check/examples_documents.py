@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Examples of findings about the documents as a whole."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Examples of findings about operators and tiers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Examples of findings about the platform interface and the stack."""
 
 from __future__ import annotations

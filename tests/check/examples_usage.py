@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Examples of findings about upstream's symbols, by their use."""
 
 from __future__ import annotations

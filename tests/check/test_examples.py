@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kunlun_adapt.diagnostics import CODES, ReleaseReport, render_text
-from tests.check.bench import Bench
 from tests.check.all_examples import EXAMPLES
+from tests.check.bench import Bench
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "codes"
 
