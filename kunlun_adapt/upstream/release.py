@@ -15,6 +15,7 @@ from packaging.version import InvalidVersion, Version
 from kunlun_adapt.upstream import syntax
 from kunlun_adapt.upstream.errors import ReleaseError
 from kunlun_adapt.upstream.fetch import PipRunner, Progress, fetch_wheel
+from kunlun_adapt.upstream.git_store import GitStore
 from kunlun_adapt.upstream.stores import (
     PACKAGE,
     Store,
@@ -22,6 +23,9 @@ from kunlun_adapt.upstream.stores import (
     WheelStore,
     version_in_metadata,
 )
+
+_GIT = "git:"
+_FORMS = "a version such as 0.5.19, a .whl file, a directory, git:PATH@REV or `installed`"
 
 
 @dataclass(frozen=True)
@@ -94,16 +98,21 @@ def open_release(
 
     `spec` is a version (`0.5.19`, fetched by pip into the cache), a wheel file, a directory (one
     that holds `sglang/`, the package itself, or a checkout with `python/sglang`; `DIR@VERSION`
-    where the tree does not state its version), or `installed`. `progress` receives a message and
-    a fraction (None while unknown). Raises ReleaseError with a hint.
+    where the tree does not state its version), `git:PATH@REV` (a commit, read from the object
+    store; `git:PATH@REV@VERSION` where no tag states its version), or `installed`. `progress`
+    receives a message and a fraction (None while unknown). Raises ReleaseError with a hint.
     """
     spec = spec.strip()
     if not spec:
         raise ReleaseError(
             "no release is named", "give a version such as 0.5.19, a .whl file or a directory"
         )
+    if "\0" in spec:
+        raise ReleaseError(f"{spec!r} names no release", f"give {_FORMS}")
     if spec == "installed":
         return _installed()
+    if spec.startswith(_GIT):
+        return _from_git(spec.removeprefix(_GIT))
     version = _version(spec)
     if version is not None:
         wheel = fetch_wheel(
@@ -123,11 +132,11 @@ def open_release(
     if path.is_file():
         raise ReleaseError(
             f"{spec} is neither a wheel nor a directory",
-            "give a version, a .whl file, a directory or `installed`",
+            f"give {_FORMS}",
         )
     raise ReleaseError(
         f"{spec!r} names no release: no such version, file or directory",
-        "give a version such as 0.5.19, a .whl file, a directory or `installed`",
+        f"give {_FORMS}",
     )
 
 
@@ -162,6 +171,30 @@ def _from_directory(path: Path, stated: str | None) -> Release:
             f"{path} does not state its version", f"say which it is: {path}@0.5.19, for example"
         )
     return Release(str(Version(version)), str(path), store)
+
+
+def _from_git(spec: str) -> Release:
+    folder, at, revision = spec.rpartition("@")
+    stated: str | None = None
+    # `git:PATH@REV@VERSION`; a revision alone may look like a version as well, as tags do.
+    if at and _version(revision) is not None and "@" in folder:
+        outer, _, inner = folder.rpartition("@")
+        if not Path(folder).expanduser().is_dir():
+            folder, revision, stated = outer, inner, revision
+    if not at or not folder or not revision:
+        raise ReleaseError(
+            f"git:{spec} does not name a repository and a revision",
+            "write git:PATH@REV, for example git:~/sglang@v0.5.19",
+        )
+    path = Path(folder).expanduser()
+    store = GitStore(path, revision)
+    version = stated or store.stated_version() or _stated_version(store)
+    if version is None or _version(version) is None:
+        raise ReleaseError(
+            f"{revision} of {path} does not state its version",
+            f"say which it is: git:{folder}@{revision}@0.5.19, for example",
+        )
+    return Release(str(Version(version)), f"git {path} at {store.commit[:12]}", store)
 
 
 def _package_root(path: Path) -> Path | None:

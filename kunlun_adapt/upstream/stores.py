@@ -66,7 +66,7 @@ class WheelStore:
         except ReleaseError:
             self._zip.close()
             raise
-        self._dirs = _parents(self._members)
+        self._dirs = parents(self._members)
         if not self.exists(f"{PACKAGE}/__init__.py"):
             self._zip.close()
             raise ReleaseError(
@@ -205,7 +205,8 @@ def version_in_metadata(text: bytes) -> str | None:
     return None
 
 
-def _parents(paths: Iterable[str]) -> frozenset[str]:
+def parents(paths: Iterable[str]) -> frozenset[str]:
+    """Every folder above the paths."""
     found: set[str] = set()
     for path in paths:
         folder = path.rpartition("/")[0]
