@@ -1,0 +1,88 @@
+"""Damaged wheels end in findings or in one clear sentence, never in a traceback or a hang."""
+
+from __future__ import annotations
+
+import signal
+import warnings
+from pathlib import Path
+from types import FrameType
+
+import pytest
+from typer.testing import CliRunner
+
+from kunlun_adapt.cli import app
+from kunlun_adapt.locate import LOCK_FILE
+from kunlun_adapt.upstream import open_release, read_lock
+from tests.fuzz.wheels import damage, reduced_wheel
+
+ROOT = Path(__file__).resolve().parents[2]
+RELEASE = "0.5.19"
+LONGEST = 5.0
+"""Seconds of processor time after which a run counts as hanging."""
+
+pytestmark = pytest.mark.upstream
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A wheel of the real files that the shipped bindings lead to."""
+    files = read_lock(ROOT / LOCK_FILE).files(RELEASE)
+    folder = tmp_path_factory.mktemp("wheel")
+    return reduced_wheel(open_release(RELEASE), files, folder / "whole.whl")
+
+
+def test_the_undamaged_wheel_is_fine(wheel: bytes, tmp_path: Path) -> None:
+    code, said = validated(wheel, tmp_path)
+    assert code in (0, 1), said
+    assert f"sglang {RELEASE}:" in said
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_damaged_wheel(wheel: bytes, tmp_path: Path, seed: int) -> None:
+    try_one(wheel, tmp_path, seed)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(20, 200))
+def test_many_damaged_wheels(wheel: bytes, tmp_path: Path, seed: int) -> None:
+    try_one(wheel, tmp_path, seed)
+
+
+def try_one(wheel: bytes, folder: Path, seed: int) -> None:
+    what, damaged = damage(wheel, seed)
+    code, said = validated(damaged, folder)
+    note = f"seed {seed} ({what}): exit code {code}\n{said}"
+    assert code in (0, 1, 2), note
+    assert "Traceback" not in said and "error: internal" not in said, note
+    if code == 2:
+        assert "error:" in said, note
+    assert said.replace("\n", "").isprintable(), note
+    assert sorted(path.name for path in folder.iterdir()) == ["cache", "sglang.whl"], note
+
+
+def validated(data: bytes, folder: Path) -> tuple[int, str]:
+    """Run the command on a wheel; a cache that starts empty shows what it leaves behind."""
+    path = folder / "sglang.whl"
+    path.write_bytes(data)
+    (folder / "cache").mkdir()
+    arguments = ["validate", "--workspace", str(ROOT), "--sglang", str(path), "--offline"]
+    runner = CliRunner(env={"KUNLUN_ADAPT_CACHE": str(folder / "cache")})
+
+    def hangs(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"more than {LONGEST} s of processor time")
+
+    before = signal.signal(signal.SIGPROF, hangs)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a warning of Python's compiler is not for our users
+            result = runner.invoke(app, arguments, catch_exceptions=False)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    return result.exit_code, result.output
+
+
+def test_the_damage_is_the_same_each_time(wheel: bytes) -> None:
+    assert damage(wheel, 3) == damage(wheel, 3)
+    assert len({damage(wheel, seed)[0] for seed in range(40)}) > 8
