@@ -58,7 +58,7 @@ class Describer:
         return Symbol(
             path=path,
             resolved=found.dotted,
-            kind="lazy" if found.lazy else _kind(found, details),
+            kind="lazy" if found.lazy else kind_of(found, details.is_async),
             location=found.location,
             module=module or qualname,
             qualname=qualname if module else "",
@@ -80,7 +80,7 @@ class Describer:
             location=found.location,
             guard=found.guard,
             signature=details.signature,
-            kind=_kind(found, details),
+            kind=kind_of(found, details.is_async),
             resolved=found.dotted,
             fingerprint=details.fingerprint,
         )
@@ -93,7 +93,7 @@ class Describer:
             node = found.table.node(found.binding)
             self._known[key] = _Details(
                 signature=_signature(self._lookup, found, node),
-                decorators=_decorators(node),
+                decorators=decorators_of(node),
                 fingerprint=syntax.fingerprint(node),
                 value=_value(node),
                 is_async=isinstance(node, ast.AsyncFunctionDef),
@@ -101,13 +101,15 @@ class Describer:
         return self._known[key]
 
 
-def _decorators(node: ast.stmt) -> tuple[str, ...]:
+def decorators_of(node: ast.stmt) -> tuple[str, ...]:
+    """The source text of a definition's decorators."""
     if not isinstance(node, syntax.DefinitionNode):
         return ()
     return tuple(ast.unparse(item) for item in node.decorator_list)
 
 
-def _kind(found: Found, details: _Details) -> SymbolKind:
+def kind_of(found: Found, is_async: bool) -> SymbolKind:
+    """What sort of symbol a definition makes."""
     if found.external:
         return "external"
     binding = found.binding
@@ -116,7 +118,7 @@ def _kind(found: Found, details: _Details) -> SymbolKind:
     if binding.kind == "class":
         return "class"
     if binding.kind == "function":
-        return _function_kind(found, binding, details.is_async)
+        return _function_kind(found, binding, is_async)
     called = binding.call or ""
     if called.rpartition(".")[2] in CLASS_FACTORIES:
         return "class"

@@ -97,13 +97,21 @@ def read_module(name: str, file: str, source: bytes) -> ModuleTable:
 
     Raises SyntaxError (or ValueError for null bytes) where Python could not read it.
     """
-    tree = syntax.parse_module(source, file)
+    return read_tree(name, file, syntax.parse_module(source, file), decoded(source))
+
+
+def decoded(source: bytes) -> str:
+    """The text of a file's bytes as the parser sees it."""
+    text = source.decode(_encoding(source), "replace").removeprefix("\ufeff")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_tree(name: str, file: str, tree: ast.Module, text: str) -> ModuleTable:
+    """Build the table of a module from its syntax tree; `text` is what spans are cut from."""
     is_package = file.rpartition("/")[2] == "__init__.py"
     reader = _Reader(name, is_package)
     scope = Scope()
     reader.read(tree.body, scope, None)
-    text = source.decode(_encoding(source), "replace").removeprefix("\ufeff")
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
     return ModuleTable(
         name=name,
         file=file,

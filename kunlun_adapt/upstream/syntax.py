@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from kunlun_adapt.upstream.body_text import BodyText
+
 DefinitionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -149,54 +151,24 @@ def joined(outer: str | None, inner: str | None) -> str | None:
     return f"{outer} and {inner}"
 
 
+_BODIES = BodyText()
+
+
 def fingerprint(node: ast.AST) -> str:
     """Hash what a definition does: its body without comments, formatting and docstrings.
 
     The name, the parameters and the decorators of a function are left out, since a symbol states
-    them on its own and a rename must keep the hash. The walk is ours, not `ast.dump`, whose text
-    differs from one Python version to the next.
+    them on its own and a rename must keep the hash.
     """
-    digest = hashlib.sha256()
     if isinstance(node, DefinitionNode):
-        digest.update(type(node).__name__.encode())
-        _feed(digest, _without_docstring(node.body))
+        text = type(node).__name__ + _BODIES.body(node)
     elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-        digest.update(b"value")
-        _feed(digest, node.value)
+        text = "value" + ("None" if node.value is None else _BODIES.text(node.value))
     else:
-        _feed(digest, node)
-    return digest.hexdigest()[:16]
+        text = _BODIES.text(node)
+    return hashed(text)
 
 
-_SKIPPED_FIELDS = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
-_WITH_DOCSTRING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
-
-
-def _feed(digest: hashlib._Hash, value: object) -> None:
-    if isinstance(value, ast.AST):
-        digest.update(f"({type(value).__name__}".encode())
-        for field in value._fields:
-            item = getattr(value, field, None)
-            if item is None or item == [] or field in _SKIPPED_FIELDS:
-                continue
-            if field == "body" and isinstance(value, _WITH_DOCSTRING):
-                item = _without_docstring(value.body)
-            digest.update(f" {field}=".encode())
-            _feed(digest, item)
-        digest.update(b")")
-    elif isinstance(value, list):
-        digest.update(b"[")
-        for item in value:
-            _feed(digest, item)
-            digest.update(b",")
-        digest.update(b"]")
-    else:
-        digest.update(repr(value).encode("utf-8", "backslashreplace"))
-
-
-def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
-    first = body[0] if body else None
-    if isinstance(first, ast.Expr) and string_of(first.value) is not None:
-        # A function that only has a docstring does what `pass` does.
-        return body[1:] or [ast.Pass()]
-    return body
+def hashed(text: str) -> str:
+    """The hash of a body's text."""
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
