@@ -89,6 +89,8 @@ def _place(place: Place) -> Iterator[Finding]:
     free = [n for n in known if n not in used and n != place.receiver]
     for name, path in at.args.items():
         root = path.partition(".")[0]
+        if root == GRID and isinstance(at, Bind) and at.style == "launcher":
+            continue
         if root not in known:
             tip = did_you_mean(root, free or known, cutoff=40)
             if root == GRID:
