@@ -198,6 +198,17 @@ def obtain(spec: str, *, offline: bool, quiet: bool) -> Release:
         return open_release(spec, offline=offline, progress=show)
 
 
+@contextlib.contextmanager
+def working(what: str, *, quiet: bool) -> Iterator[None]:
+    """Show on a terminal what is being done, for as long as it takes."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield
+        return
+    with console.status(what):
+        yield
+
+
 def _plain(spec: str, quiet: bool) -> Callable[[str, float | None], None]:
     said: set[str] = set()
 

@@ -103,16 +103,21 @@ def _code(code: Code, format: TextOrJson) -> None:
             )
         )
         return
-    page = shipped_file(code.page)
-    if page is None:
+    text = page_text(code)
+    if text is None:
         emit(f"{code.code} {code.name} ({code.severity.value}): {code.meaning}\n")
         return
-    text = page.read_text(encoding="utf-8")
     console = Console()
     if console.is_terminal:
         console.print(Markdown(text))
     else:
         emit(text)
+
+
+def page_text(code: Code) -> str | None:
+    """Return the page of a code, or None where the package came without it."""
+    page = shipped_file(code.page)
+    return None if page is None else page.read_text(encoding="utf-8")
 
 
 def _binding(catalog: Catalog, facts: Facts, name: str, format: TextOrJson) -> None:

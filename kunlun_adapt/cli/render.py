@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -33,6 +31,7 @@ from kunlun_adapt.cli.common import (
     open_workspace,
     remark,
 )
+from kunlun_adapt.cli.writing import write_whole
 from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.documents import Catalog
 from kunlun_adapt.plan import make_plan
@@ -181,17 +180,7 @@ def _write(folder: Path, modules: Mapping[str, str], *, whole: bool) -> None:
             )
     for name, text in modules.items():
         path = folder / f"{name}.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, half = tempfile.mkstemp(dir=path.parent, suffix=".part")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
-            os.chmod(half, 0o644)
-            os.replace(half, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(half)
-            raise
+        write_whole(path, text)
     for name in set(_read(folder, ())) - set(modules) if whole else ():
         (folder / f"{name}.py").unlink()
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from rapidfuzz import process
+from rapidfuzz.distance import JaroWinkler
+from rich.console import Console
 
 from kunlun_adapt.check import check_release
 from kunlun_adapt.cli.common import (
@@ -20,8 +25,12 @@ from kunlun_adapt.cli.common import (
     obtain,
     open_lock,
     open_workspace,
+    remark,
+    working,
 )
+from kunlun_adapt.cli.writing import write_whole
 from kunlun_adapt.diagnostics import (
+    CODES,
     ReleaseReport,
     Severity,
     render_github,
@@ -29,6 +38,7 @@ from kunlun_adapt.diagnostics import (
     render_text,
     worst,
 )
+from kunlun_adapt.diagnostics.selection import Selection, UnknownCode
 from kunlun_adapt.upstream import Resolver
 
 
@@ -37,6 +47,8 @@ class Format(str, Enum):
 
     TEXT = "text"
     JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
     GITHUB = "github"
 
 
@@ -48,17 +60,55 @@ class FailOn(str, Enum):
     INFO = "info"
     NEVER = "never"
 
+    @property
+    def severity(self) -> Severity | None:
+        return None if self is FailOn.NEVER else Severity(self.value)
+
 
 def validate(
     sglang: Releases = None,
     workspace: Workspace = None,
     format: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.TEXT,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write the result to this file, not to stdout.",
+            show_default=False,
+        ),
+    ] = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--select",
+            metavar="CODE[,CODE]",
+            help="Only findings with these codes; KA1 stands for all KA1xx. Findings that keep "
+            "others from being looked for are always shown.",
+            show_default=False,
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ignore",
+            metavar="CODE[,CODE]",
+            help="No findings with these codes; of two that fit, the longer one wins.",
+            show_default=False,
+        ),
+    ] = None,
     fail_on: Annotated[
         FailOn, typer.Option("--fail-on", help="Severity that gives exit code 1.")
     ] = FailOn.ERROR,
     beyond_claims: Annotated[
         bool,
         typer.Option("--beyond-claims", help="Check every binding as if it claimed the release."),
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Show info findings too; as text they are only counted."
+        ),
     ] = False,
     offline: Offline = False,
     quiet: Quiet = False,
@@ -74,18 +124,98 @@ def validate(
       kunlun-adapt validate --sglang 0.5.17 --sglang 0.5.23 --format json
 
       kunlun-adapt validate --sglang 0.5.24 --beyond-claims
+
+      kunlun-adapt validate --select KA1,KA2 --ignore KA107 --format sarif --output findings.sarif
     """
+    selection = _selection(select, ignore)
     reports: list[ReleaseReport] = []
     with cannot():
         root, catalog = open_workspace(workspace, quiet=quiet)
         lock = open_lock(root)
-        for spec in sglang or [default_release(catalog, lock)]:
+        specs = sglang or [default_release(catalog, lock)]
+        for number, spec in enumerate(specs, 1):
             release = obtain(spec, offline=offline, quiet=quiet)
-            reports.append(
-                check_release(catalog, Resolver(release), lock=lock, beyond_claims=beyond_claims)
-            )
-    render = {Format.TEXT: render_text, Format.JSON: render_json, Format.GITHUB: render_github}
-    emit(render[format](reports))
-    gravest = worst(reports)
-    if fail_on is not FailOn.NEVER and gravest is not None and gravest >= Severity(fail_on.value):
+            count = f" ({number} of {len(specs)})" if len(specs) > 1 else ""
+            with working(f"checking sglang {release.version}{count}", quiet=quiet):
+                report = check_release(
+                    catalog, Resolver(release), lock=lock, beyond_claims=beyond_claims
+                )
+            reports.append(selection.of_report(report))
+        infos = verbose or fail_on is FailOn.INFO
+        if format is Format.TEXT and output is None and Console().is_terminal:
+            from kunlun_adapt.diagnostics.terminal import print_reports
+
+            notes = _notes(reports, infos)
+            print_reports(Console(highlight=False), reports, notes=notes, infos=infos)
+        else:
+            text = _text(reports, format, infos=infos, fail_on=fail_on)
+            _deliver(text, output, reports, quiet=quiet)
+    gravest, limit = worst(reports), fail_on.severity
+    if limit is not None and gravest is not None and gravest >= limit:
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _selection(select: list[str] | None, ignore: list[str] | None) -> Selection:
+    """Read both options. Raises BadParameter, with the nearest codes, for what is no code."""
+    try:
+        return Selection.of(select or (), ignore or ())
+    except UnknownCode as error:
+        found = process.extract(
+            error.selector.upper(), list(CODES), scorer=JaroWinkler.similarity, limit=3
+        )
+        near = [match for match, *_ in found]
+        raise typer.BadParameter(
+            f"no finding code starts with {error.selector!r}; did you mean {', '.join(near)}? "
+            "kunlun-adapt list codes has them all"
+        ) from error
+
+
+def _notes(reports: Sequence[ReleaseReport], infos: bool) -> list[str]:
+    hidden = 0 if infos else sum(r.count(Severity.INFO) for r in reports)
+    return [f"{hidden} info not shown: --verbose shows them"] if hidden else []
+
+
+def _text(reports: Sequence[ReleaseReport], format: Format, *, infos: bool, fail_on: FailOn) -> str:
+    if format is Format.JSON:
+        return render_json(reports)
+    if format is Format.GITHUB:
+        return render_github(reports)
+    if format is Format.SARIF:
+        return _sarif(reports)
+    if format is Format.JUNIT:
+        from kunlun_adapt.diagnostics.junit import render_junit
+
+        return render_junit(reports, fail_on=fail_on.severity)
+    return render_text(reports, notes=_notes(reports, infos), infos=infos)
+
+
+def _sarif(reports: Sequence[ReleaseReport]) -> str:
+    from kunlun_adapt import __version__
+    from kunlun_adapt.cli.explain import page_text
+    from kunlun_adapt.diagnostics.sarif import render_sarif
+
+    return render_sarif(reports, version=__version__, page=page_text, home=_published())
+
+
+def _published() -> str | None:
+    """Return where the documentation is published, as the installed package's metadata has it."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        urls = metadata("kunlun-adapt").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return None
+    named = dict(url.split(", ", 1) for url in urls if ", " in url)
+    return named.get("Documentation")
+
+
+def _deliver(
+    text: str, output: Path | None, reports: Sequence[ReleaseReport], *, quiet: bool
+) -> None:
+    if output is None or str(output) == "-":
+        emit(text)
+        return
+    write_whole(output, text)
+    if not quiet:
+        count = sum(len(r.findings) for r in reports)
+        remark(f"{count} finding{'' if count == 1 else 's'} written to {output}")

@@ -28,6 +28,9 @@ class ReleaseReport:
         """The findings by file, line and column: the order in which every format shows them."""
         return sorted(self.findings, key=lambda f: f.sort_key)
 
+    def count(self, severity: Severity) -> int:
+        return sum(f.severity is severity for f in self.findings)
+
     def to_json(self) -> dict[str, object]:
         return {
             "release": self.release,
@@ -48,15 +51,48 @@ def render_json(reports: Sequence[ReleaseReport]) -> str:
     return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
 
 
-def render_text(reports: Sequence[ReleaseReport], *, notes: Sequence[str] = ()) -> str:
-    """Return plain text: per release one block of findings and one closing line."""
+def render_text(
+    reports: Sequence[ReleaseReport], *, notes: Sequence[str] = (), infos: bool = True
+) -> str:
+    """Return plain text: findings per release, then a closing line, or a table for several.
+
+    Without `infos` the findings that only inform are counted and not shown.
+    """
     lines: list[str] = []
     for report in reports:
-        for finding in report.ordered:
+        shown = [f for f in report.ordered if infos or f.severity is not Severity.INFO]
+        for finding in shown:
             lines.extend(_text_lines(finding))
-        lines.append(_closing_line(report))
+        if len(reports) == 1 or shown:
+            lines.append(closing_line(report))
+    if len(reports) > 1:
+        lines.extend([*([""] if lines else ()), *_columns(summary_table(reports))])
     lines.extend(notes)
     return "\n".join(lines) + "\n"
+
+
+def summary_table(reports: Sequence[ReleaseReport]) -> list[tuple[str, ...]]:
+    """Return the counts of each release, under a row of headings."""
+    severities = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+    rows: list[tuple[str, ...]] = [
+        ("release", "bound", "planned", "excluded", "errors", "warnings", "info")
+    ]
+    for report in reports:
+        numbers = (report.bound, report.planned, report.excluded, *map(report.count, severities))
+        rows.append((report.release, *map(str, numbers)))
+    return rows
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as aligned lines, the first column to the left and numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if index else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
 
 
 def _text_lines(finding: Finding) -> list[str]:
@@ -70,25 +106,27 @@ def _text_lines(finding: Finding) -> list[str]:
         lines.append(f"    upstream  {finding.upstream}")
     if finding.suggestion:
         lines.append(f"    try       {finding.suggestion}")
-    return [_one_line(line) for line in lines]
+    return [one_line(line) for line in lines]
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Show control characters: what a document says must not move a terminal's cursor."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def _closing_line(report: ReleaseReport) -> str:
-    count = {s: sum(f.severity is s for f in report.findings) for s in Severity}
-    found = ", ".join(
-        f"{count[s]} {s.value}{'s' if count[s] != 1 else ''}"
-        for s in (Severity.ERROR, Severity.WARNING, Severity.INFO)
-        if count[s]
-    )
+def closing_line(report: ReleaseReport) -> str:
+    """Say in one line how the release stands."""
     return (
         f"sglang {report.release}: {report.bound} bound, {report.planned} planned, "
-        f"{report.excluded} excluded: {found or 'no findings'}"
+        f"{report.excluded} excluded: {counted(report) or 'no findings'}"
     )
+
+
+def counted(report: ReleaseReport) -> str:
+    """Return the number of findings by severity, in words; "" where there is none."""
+    plural = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "info"}
+    number = {severity: report.count(severity) for severity in plural}
+    return ", ".join(f"{n} {s.value if n == 1 else plural[s]}" for s, n in number.items() if n)
 
 
 def render_github(reports: Sequence[ReleaseReport]) -> str:

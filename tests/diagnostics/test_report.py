@@ -106,7 +106,10 @@ operator_recipes/x.yaml:12:5: error KA102 (target-moved): sglang.a.b moved to sg
 platform_map.yaml:2:9: info KA008 (range-gap): left out
 platform_map.yaml:3:1: warning KA010 (missing-why): no why
 sglang 0.5.19: 4 bound, 1 planned, 2 excluded: 1 error, 1 warning, 1 info
-sglang 0.5.23: 7 bound, 0 planned, 0 excluded: no findings
+
+release  bound  planned  excluded  errors  warnings  info
+0.5.19       4        1         2       1         1     1
+0.5.23       7        0         0       0         0     0
 one note
 """
 
@@ -134,6 +137,23 @@ def test_the_annotations_are_exactly_these() -> None:
 def test_the_closing_line_counts_in_plurals() -> None:
     report = ReleaseReport("1", 0, 0, 0, (FULL, FULL, BARE))
     assert render_text([report]).endswith("excluded: 2 errors, 1 warning\n")
+    report = ReleaseReport("1", 0, 0, 0, (BARE, BARE, NOTE, NOTE))
+    assert render_text([report]).endswith("excluded: 2 warnings, 2 info\n")
+
+
+def test_one_release_without_findings_is_one_line() -> None:
+    assert render_text([CLEAN]) == "sglang 0.5.23: 7 bound, 0 planned, 0 excluded: no findings\n"
+
+
+def test_infos_may_be_left_to_their_count() -> None:
+    text = render_text([REPORT], infos=False)
+    assert "KA008" not in text and "KA102" in text and text.endswith("1 warning, 1 info\n")
+    only_infos = ReleaseReport("1", 0, 0, 0, (NOTE,))
+    assert render_text([only_infos, CLEAN], infos=False).splitlines() == [
+        "release  bound  planned  excluded  errors  warnings  info",
+        "1            0        0         0       0         0     1",
+        "0.5.23       7        0         0       0         0     0",
+    ]
 
 
 def test_the_order_of_findings_does_not_depend_on_who_found_first() -> None:
