@@ -26,16 +26,18 @@ from kunlun_adapt.plan import (
 )
 from kunlun_adapt.plan.guarded import unguarded
 from kunlun_adapt.plan.subject import INDEXED, PROPERTIES
+from kunlun_adapt.plan.tensor_values import asks_for_values, tensor_read, tensor_read_in_formula
 from kunlun_adapt.plan.tiers import name_fault
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that conditions cannot read or say."""
+    """One thing that conditions cannot read or say; `values` where it would read tensor values."""
 
     message: str
     position: Position
     suggestion: str | None = None
+    values: bool = False
 
 
 def operator_faults(recipe: Document[OperatorRecipe]) -> list[Fault]:
@@ -74,6 +76,10 @@ def _reads(recipe: Document[OperatorRecipe]) -> Iterator[Fault]:
         if fault is not None:
             yield Fault(fault, recipe.key_at("reads", name), "give it another name")
             continue
+        read = tensor_read(path, _declared(recipe.model))
+        if read is not None:
+            yield _values(f"reads {name}: {path}", read, recipe.at("reads", name))
+            continue
         alone = recipe.model.model_copy(update={"reads": {name: path}})
         try:
             _trial(alone, {}, {})
@@ -91,6 +97,10 @@ def _formulas(recipe: Document[OperatorRecipe]) -> Iterator[Fault]:
             fault = f"the derived name {name!r} is also a parameter"
         if fault is not None:
             yield Fault(fault, recipe.key_at("derive", name), "give it another name")
+            continue
+        read = tensor_read_in_formula(text, params)
+        if read is not None:
+            yield _values(f"derive {name}: {text}", read, recipe.at("derive", name))
             continue
         try:
             _trial(model, {**sound, name: text}, {})
@@ -129,19 +139,22 @@ def _when(
 ) -> Iterator[Fault]:
     for text, value in when.items():
         key, place = recipe.key_at(*path, text), recipe.at(*path, text)
+        read = tensor_read(text, _declared(recipe.model))
+        if read is not None:
+            yield _values(text, read, key)
+            continue
         try:
             subject = parse_subject(text)
         except ConditionError as error:
             yield Fault(str(error), key, _spelling_tip(text, _names(recipe)))
             continue
-        if subject.scope == "server":
-            message = f"{text}: server arguments cannot be read in conditions yet"
-            yield Fault(message, key, "read an environment variable: env.NAME")
-            continue
         try:
-            parse_test(subject, value)
+            test = parse_test(subject, value)
         except ConditionError as error:
             yield Fault(_named(text, error), place)
+            continue
+        if asks_for_values(subject, test, _declared(recipe.model)):
+            yield _values(f"{text}: {value}", subject.root, place)
             continue
         try:
             _trial(recipe.model, recipe.model.derive, {text: value})
@@ -174,6 +187,28 @@ def _named(text: str, error: BaseException) -> str:
 
 def _names(recipe: Document[OperatorRecipe]) -> list[str]:
     return [*recipe.model.params, *recipe.model.derive]
+
+
+def _declared(model: OperatorRecipe) -> dict[str, Param]:
+    """Return the parameters whose declarations can be read."""
+    found = {}
+    for name, text in model.params.items():
+        try:
+            found[name] = parse_param(name, text)
+        except ConditionError:
+            continue
+    return found
+
+
+def _values(text: str, tensor: str, position: Position) -> Fault:
+    return Fault(
+        f"{text} asks for what the tensor {tensor} holds: the host would wait for the device on "
+        "every call, and a captured graph would keep the answer of its first",
+        position,
+        f"read {tensor}.dtype, .ndim, .shape[i], .stride[i], .contiguous or .device, whether it is "
+        "present, or pass the number as a scalar parameter",
+        values=True,
+    )
 
 
 def _trial(model: OperatorRecipe, derive: Mapping[str, str], when: Mapping[str, Any]) -> TierTable:

@@ -15,8 +15,13 @@ ALWAYS = "model_path"
 
 def unknown_server_arg(context: Context, arg: ServerArg, name: str) -> bool:
     """Tell whether `name`, of which this entry speaks, is surely no argument in this release."""
+    return in_range(arg.sglang, context.release) and lacks_server_arg(context, name)
+
+
+def lacks_server_arg(context: Context, name: str) -> bool:
+    """Tell whether the release surely has no server argument of this name."""
     asked = context.claimed or context.beyond_claims
-    if context.reader is None or not asked or not in_range(arg.sglang, context.release):
+    if context.reader is None or not asked:
         return False
     # Asking for single names: to describe all five hundred takes as long as all other checks.
     known = (context.facts.resolve(f"{CLASS}.{n}") for n in (ALWAYS, name))

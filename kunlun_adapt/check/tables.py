@@ -8,15 +8,19 @@ from weakref import WeakKeyDictionary
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.operator_faults import Fault, operator_faults
 from kunlun_adapt.documents import Document, OperatorRecipe
-from kunlun_adapt.plan import TierAnalysis, analyse, tier_table
+from kunlun_adapt.plan import TierAnalysis, TierTable, analyse, tier_table
 
 
 @dataclass(frozen=True, slots=True)
 class Analysed:
-    """An operator's faults; its tier analysis where there are none."""
+    """An operator's faults; its parsed tiers and their analysis where there are none.
+
+    Only what is implemented is analysed: the tiers of a planned operator are still being drawn.
+    """
 
     recipe: Document[OperatorRecipe]
     faults: tuple[Fault, ...]
+    table: TierTable | None
     analysis: TierAnalysis | None
 
 
@@ -34,8 +38,8 @@ def analysed(context: Context) -> tuple[Analysed, ...]:
 def _analyse(recipe: Document[OperatorRecipe]) -> Analysed:
     faults = tuple(operator_faults(recipe))
     done = recipe.model.status == "active" and not faults
-    analysis = analyse(tier_table(recipe.model)) if done else None
-    return Analysed(recipe, faults, analysis)
+    table = tier_table(recipe.model) if done else None
+    return Analysed(recipe, faults, table, analyse(table) if table else None)
 
 
 def binding_of(context: Context, recipe: Document[OperatorRecipe]) -> str:

@@ -36,8 +36,12 @@ def sequence(items: Iterable[Any]) -> str:
 
 def joined(names: Sequence[str]) -> str:
     """Return names in a sentence: 'a', 'b' and 'c'."""
-    quoted = [repr(name) for name in names]
-    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if quoted[1:] else quoted)
+    return listed([repr(name) for name in names])
+
+
+def listed(items: Sequence[str]) -> str:
+    """Return items in a sentence as they are: a, b and c."""
+    return " and ".join([", ".join(items[:-1]), items[-1]] if items[1:] else items)
 
 
 def nearest(word: str, choices: Iterable[str], cutoff: float = 60) -> str | None:

@@ -20,7 +20,14 @@ from kunlun_adapt.plan.conditions import (
 )
 from kunlun_adapt.plan.derive import Derived, parse_derive
 from kunlun_adapt.plan.guarded import present, unguarded
-from kunlun_adapt.plan.members import CAPABILITIES, PLATFORM, PLATFORM_KIND, SERVER_ARGS, spelled
+from kunlun_adapt.plan.members import (
+    CAPABILITIES,
+    PLATFORM,
+    PLATFORM_KIND,
+    SERVER_ARGS,
+    SERVER_ARGS_ACCESSOR,
+    spelled,
+)
 from kunlun_adapt.plan.params import Param, parse_param
 from kunlun_adapt.plan.plan import Plan, make_plan
 from kunlun_adapt.plan.tiers import TierAnalysis, TierTable, analyse, call_values, tier_table
@@ -31,6 +38,7 @@ __all__ = [
     "PLATFORM",
     "PLATFORM_KIND",
     "SERVER_ARGS",
+    "SERVER_ARGS_ACCESSOR",
     "WRAPPING",
     "Binding",
     "Condition",

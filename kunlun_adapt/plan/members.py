@@ -17,6 +17,8 @@ PLATFORM = "platform"
 CAPABILITIES = "capabilities"
 PLATFORM_KIND = "platform_kind"
 SERVER_ARGS = "server_args"
+SERVER_ARGS_ACCESSOR = "server_args_accessor"
+"""The key under which the interface spells the function that hands out the server arguments."""
 
 
 def spelled(

@@ -80,7 +80,13 @@ def parse_subject(text: str) -> Subject:
     """Read the left side of a condition. Raises ConditionError."""
     outer = _GLOBAL.match(text)
     if outer:
-        return Subject(text, outer["root"], outer["name"])
+        scope, name = outer["root"], outer["name"]
+        if scope != "op" and "." in name:
+            what = "an environment variable" if scope == "env" else "a server argument"
+            raise ConditionError(f"{text!r} reads more than a name: {what} has no parts")
+        if scope == "server" and keyword.iskeyword(name):
+            raise ConditionError(f"{text!r} names no server argument: {name} is a word of Python")
+        return Subject(text, scope, name)
     inner = _SUBJECT.match(text)
     if not inner or keyword.iskeyword(inner["root"]):
         raise ConditionError(

@@ -28,6 +28,7 @@ __all__ = [
     "TierAnalysis",
     "TierTable",
     "analyse",
+    "axis_of",
     "call_values",
     "tier_table",
 ]
@@ -129,7 +130,7 @@ def _read(name: str, path: str, params: Mapping[str, Param]) -> Param:
 
 def analyse(table: TierTable) -> TierAnalysis:
     """Walk the grid of a tier table."""
-    axes = {s.text: _axis(table, s) for s in table.subjects()}
+    axes = {s.text: axis_of(table, s) for s in table.subjects()}
     total = 1
     for axis in axes.values():
         total *= len(axis.values)
@@ -264,7 +265,8 @@ def _tensor_value(subject: Subject, shape: tuple[int, ...], dtype: str) -> Any:
     return known[subject.prop]
 
 
-def _axis(table: TierTable, subject: Subject) -> Axis:
+def axis_of(table: TierTable, subject: Subject) -> Axis:
+    """Return the values at which the tiers' tests of a subject come out differently."""
     tests = [c.test for _, cs in table.tiers for c in cs if c.subject.text == subject.text]
     readable = {**table.params, **table.reads}
     return make_axis(subject, list(dict.fromkeys(tests)), readable, table.derived, table.dtypes)

@@ -2,7 +2,8 @@
 
 `holds` and the compiled expression agree on every value that the subject can have. On None a test
 other than OneOf and Presence does not hold here, where the expression would raise: `guarded` finds
-the conditions that could meet it.
+the conditions that could meet it. A server argument can be unset or text in any release, so what is
+asked of it as a number first asks whether it is one.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Compare:
         return _is_number(value) and _OPERATORS[self.op](value, self.value)
 
     def expression(self, subject: Subject, read: str) -> str:
-        return f"{read} {self.op} {self.value!r}"
+        return _numeric(subject, read, f"{read} {self.op} {self.value!r}")
 
     def points(self) -> tuple[Any, ...]:
         return (self.value,)
@@ -91,7 +92,7 @@ class Between:
         return _is_number(value) and bool(self.low <= value <= self.high)
 
     def expression(self, subject: Subject, read: str) -> str:
-        return f"{self.low!r} <= {read} <= {self.high!r}"
+        return _numeric(subject, read, f"{self.low!r} <= {read} <= {self.high!r}")
 
     def points(self) -> tuple[Any, ...]:
         return (self.low, self.high)
@@ -108,7 +109,7 @@ class Divisible:
         return _is_number(value) and bool(value % self.by == self.rest)
 
     def expression(self, subject: Subject, read: str) -> str:
-        return f"{read} % {self.by} == {self.rest}"
+        return _numeric(subject, read, f"{read} % {self.by} == {self.rest}")
 
     def points(self) -> tuple[Any, ...]:
         return ()
@@ -122,7 +123,8 @@ class PowerOfTwo:
         return isinstance(value, int) and value > 0 and value & (value - 1) == 0
 
     def expression(self, subject: Subject, read: str) -> str:
-        return f"({read} > 0 and {read} & ({read} - 1) == 0)"
+        text = f"({read} > 0 and {read} & ({read} - 1) == 0)"
+        return _numeric(subject, read, text, "int")
 
     def points(self) -> tuple[Any, ...]:
         return ()
@@ -144,7 +146,7 @@ class Near:
     def expression(self, subject: Subject, read: str) -> str:
         # Minus a negative constant is text that nobody reads twice.
         sign = f"- {self.value!r}" if self.value > 0 else f"+ {-self.value!r}"
-        return f"abs({read} {sign}) <= {self.slack!r}"
+        return _numeric(subject, read, f"abs({read} {sign}) <= {self.slack!r}")
 
     def points(self) -> tuple[Any, ...]:
         return (self.value - self.slack, self.value, self.value + self.slack)
@@ -176,6 +178,11 @@ class Presence:
 
 Test = OneOf | Compare | Between | Divisible | PowerOfTwo | Near | Presence
 NUMERIC = (Compare, Between, Divisible, PowerOfTwo, Near)
+
+
+def _numeric(subject: Subject, read: str, text: str, kind: str = "(int, float)") -> str:
+    """Return the test, for a server argument behind the question whether it is a number."""
+    return f"(isinstance({read}, {kind}) and {text})" if subject.scope == "server" else text
 
 
 def _within(read: str, shown: Any) -> str:

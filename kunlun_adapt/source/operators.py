@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kunlun_adapt.documents import Document, OperatorRecipe, Prepare, Tier
 from kunlun_adapt.plan import (
+    SERVER_ARGS_ACCESSOR,
     Condition,
     KernelBinding,
     Plan,
@@ -14,7 +15,14 @@ from kunlun_adapt.plan import (
     tier_table,
 )
 from kunlun_adapt.source.signatures import guards, parameter_parts, uses_unset
-from kunlun_adapt.source.text import SourceError, distinct, identifier, literal, module_and_name
+from kunlun_adapt.source.text import (
+    SourceError,
+    distinct,
+    dotted,
+    identifier,
+    literal,
+    module_and_name,
+)
 from kunlun_adapt.upstream import Signature, Symbol
 
 GOLDEN = "golden"
@@ -57,6 +65,15 @@ class FunctionText:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerText:
+    """The server arguments that conditions read, and upstream's function that hands them out."""
+
+    module: str
+    accessor: str
+    arguments: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorText:
     """Everything that one operator module contains."""
 
@@ -67,6 +84,7 @@ class OperatorText:
     imports: tuple[tuple[str, str, str], ...]
     needs: tuple[tuple[str, tuple[str, ...], bool], ...]
     settings: tuple[tuple[str, str, str], ...]
+    server: ServerText | None
     reads: tuple[tuple[str, str], ...]
     derived: tuple[tuple[str, str], ...]
     params: tuple[str, ...]
@@ -120,6 +138,7 @@ def operator_text(plan: Plan, recipe: Document[OperatorRecipe]) -> OperatorText:
             (tier.name, tuple(tier.needs), _optional(tier)) for tier in model.kernels if tier.needs
         ),
         settings=_settings(table),
+        server=_server(plan, table, model),
         reads=_reads(model, table, used),
         derived=_derived(table, used),
         params=tuple(identifier(p) for p in model.params),
@@ -193,8 +212,26 @@ def _optional(tier: Tier) -> bool:
 
 
 def _settings(table: TierTable) -> tuple[tuple[str, str, str], ...]:
-    """Return (local name, scope, name) of what is read once."""
-    return tuple((s.expression(), s.scope, s.root) for s in table.subjects() if s.scope != "call")
+    """Return (local name, scope, name) of what is read once, when the module is imported."""
+    once = [s for s in table.subjects() if s.scope in ("env", "op")]
+    return tuple((s.expression(), s.scope, s.root) for s in once)
+
+
+def _server(plan: Plan, table: TierTable, model: OperatorRecipe) -> ServerText | None:
+    """Return what is read once on the first call: at import there are no server arguments yet."""
+    asked = [s for s in table.subjects() if s.scope == "server"]
+    if not asked:
+        return None
+    accessor = plan.names.get(SERVER_ARGS_ACCESSOR)
+    if not isinstance(accessor, Symbol):
+        raise SourceError(
+            f"{model.name}: {asked[0].text} cannot be read: the map's interface does not say how "
+            f"sglang {plan.release} hands out its server arguments ({SERVER_ARGS_ACCESSOR})"
+        )
+    module, _, name = accessor.path.rpartition(".")
+    return ServerText(
+        dotted(module), identifier(name), tuple((s.expression(), identifier(s.root)) for s in asked)
+    )
 
 
 def _reads(model: OperatorRecipe, table: TierTable, used: set[str]) -> tuple[tuple[str, str], ...]:

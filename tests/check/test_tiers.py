@@ -54,9 +54,11 @@ FAULTY = [
     (WHEN, "x.shape[2]: 1", "x.shape[2]: 1", 0, "has 2 dimensions"),
     (WHEN, "out.ndim: 2", "out.ndim: 2", 0, "may be None"),
     (WHEN, "rows.dtype: float16", "rows.dtype: float16", 0, "has no dtype"),
-    (WHEN, "server.page_size: 16", "server.page_size: 16", 0, "cannot be read in conditions yet"),
+    (WHEN, "server.page_size: 16", "server.page_size: 16", 0, "nothing says how sglang 0.5.19 hands out"),
+    (WHEN, "server.page.size: 16", "server.page.size: 16", 0, "a server argument has no parts"),
+    (WHEN, "server.import: 16", "server.import: 16", 0, "a word of Python"),
+    (WHEN, "env.A.B: '1'", "env.A.B: '1'", 0, "an environment variable has no parts"),
     # What is asked, and where the finding stands: at the value.
-    (WHEN, "x: 3", "x: 3", 3, "out of reach"),
     (WHEN, "rows: '<< 3'", "rows: '<< 3'", 6, "cannot be read"),
     (WHEN, "rows: '9..3'", "rows: '9..3'", 6, "is empty"),
     (WHEN, "x.ndim: two", "x.ndim: two", 8, "a whole number"),
@@ -91,12 +93,158 @@ READABLE = [
     "op.kunlun_ops.swiglu: present",
     "x.contiguous: true",
     "rows: power_of_two",
+    "server.page_size: [64, 128]",
+    "server.page_size: '<= 64'",
+    "server.device: cpu",
+    "server.page_size: present",
 ]
+
+SERVER = """\
+interface:
+  server_args_accessor: [{call: sglang.srt.runtime_context.get_server_args}]
+"""
 
 
 @pytest.mark.parametrize("when", READABLE)
 def test_what_conditions_can_read(bench: Bench, when: str) -> None:
+    known = bench.edit(MAP, "interface:\n", SERVER)
+    known = known.add("sglang/srt/runtime_context.py", "def get_server_args():\n    pass\n")
+    assert codes(known.edit(RECIPE, WHEN, when).findings()) == []
+
+
+def test_a_server_argument_that_the_release_does_not_have(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, WHEN, "server.page_siz: 64").edit(MAP, "interface:\n", SERVER)
+    changed = changed.add("sglang/srt/runtime_context.py", "def get_server_args():\n    pass\n")
+    changed = changed.add("sglang/srt/server_args.py", f"class ServerArgs:\n{FIELDS}")
+    found = only(changed.findings(), "KA304")
+    assert str(found.position) == changed.place(RECIPE, "server.page_siz")
+    assert found.suggestion == "did you mean page_size?"
+
+
+def test_a_planned_operator_may_read_what_nothing_hands_out_yet(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, WHEN, "server.page_size: 64")
+    changed = changed.edit(RECIPE, "capture: safe", "capture: safe\nstatus: planned")
+    assert codes(changed.findings()) == ["KA313"]
+
+
+VALUES = [
+    (WHEN, "x: 3", "x: 3", 3),
+    (WHEN, "x: '<= 3'", "x: '<= 3'", 3),
+    (WHEN, "x: [1, 2]", "x: [1, 2]", 3),
+    (WHEN, "x.item: 3", "x.item", 0),
+    (WHEN, "x.item(): 3", "x.item()", 0),
+    (WHEN, "x.max: 3", "x.max: 3", 0),
+    (WHEN, "x.data_ptr: '% 16 == 0'", "x.data_ptr", 0),
+    (WHEN, "x[0]: 3", "x[0]", 0),
+    ('rows: "x.shape[0]"', 'rows: "x.sum() + 1"', '"x.sum() + 1"', 0),
+    ('rows: "x.shape[0]"', 'rows: "x + 1"', '"x + 1"', 0),
+    ('rows: "x.shape[0]"', 'rows: "x.shape[0] * x[0]"', '"x.shape[0] * x[0]"', 0),
+    ('rows: "x.shape[0]"', 'rows: "int(x)"', '"int(x)"', 0),
+    ('rows: "x.shape[0]"', 'rows: "max(x.shape[0], x.max())"', '"max(x.shape[0], x.max())"', 0),
+    ("derive:\n", "reads: {most: x.max}\nderive:\n", "x.max}", 0),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "needle", "skip"), VALUES)
+def test_what_a_tensor_holds_is_out_of_reach(
+    bench: Bench, old: str, new: str, needle: str, skip: int
+) -> None:
+    changed = bench.edit(RECIPE, old, new)
+    found = only((f for f in changed.findings() if f.code != "KA304"), "KA311")
+    assert "asks for what the tensor x holds" in found.message
+    assert str(found.position) == changed.place(RECIPE, needle, skip)
+
+
+@pytest.mark.parametrize("when", ["x: present", "out: none", "out: null", "rows: 3", "x.ndim: 2"])
+def test_what_the_host_knows_is_no_value(bench: Bench, when: str) -> None:
     assert codes(bench.edit(RECIPE, WHEN, when).findings()) == []
+
+
+def test_an_attribute_of_an_object_is_no_tensor_value(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, "params:\n", 'params:\n  batch: "object"\n')
+    changed = changed.edit(RECIPE, "derive:\n", "reads: {mode: batch.data}\nderive:\n")
+    assert "KA311" not in codes(changed.edit(RECIPE, WHEN, "mode: decode").findings())
+
+
+def test_a_planned_operator_needs_no_golden(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, 'golden: "our_impls:silu_golden"', "status: planned")
+    assert codes(changed.findings()) == ["KA313"]
+
+
+def tiers(*whens: str) -> str:
+    """A recipe's tiers with these conditions; the text of the base's are in their place."""
+    return "".join(
+        f"  - {{name: t{i}, impl: 'our_impls:silu_golden', when: {{{when}}}}}\n"
+        for i, when in enumerate(whens)
+    )
+
+
+@pytest.mark.parametrize(
+    ("whens", "crossed"),
+    [
+        (("rows: '<= 8'", "rows: '>= 8'"), "rows = 8"),
+        (("rows: '1..64'", "rows: '32..128'"), "rows = 32"),
+        (("x.dtype: [float16, bfloat16]", "x.dtype: [bfloat16, float32]"), "x.dtype = bfloat16"),
+        # The lower one is wider, or narrower in something that only it reads.
+        (("rows: '<= 8'", "rows: '<= 64'"), None),
+        (("rows: '<= 8', x.dtype: float16", "rows: '<= 64'"), None),
+        (("x.dtype: float16", "rows: '<= 64'"), None),
+        # They meet nowhere.
+        (("rows: '< 8'", "rows: '>= 8'"), None),
+        (("rows: '<= 8', x.dtype: float16", "rows: '>= 8', x.dtype: float32"), None),
+        (("rows: '<= 8', out: none", "rows: '>= 8', out: present"), None),
+        (("rows: '<= 8', out: none", "rows: '>= 8', out.ndim: 2"), None),
+        (("rows: '<= 8', out: none", "rows: '>= 8', x.ndim: 2"), "rows = 8"),
+        # No call reaches the lower one.
+        (("rows: '<= 8'", "rows: '> 8'", "rows: '4..16'"), None),
+    ],
+)
+def test_ranges_that_cross(bench: Bench, whens: tuple[str, ...], crossed: str | None) -> None:
+    changed = bench.edit(RECIPE, "  - name: golden\n", f"{tiers(*whens)}  - name: golden\n")
+    changed = changed.edit(RECIPE, WHEN, "x.ndim: 3")
+    found = [f.message for f in changed.findings() if f.code == "KA310"]
+    assert len(found) == (crossed is not None)
+    assert all(f"both take {crossed};" in message for message in found)
+
+
+def test_a_fallback_that_begins_inside_the_tier_above_is_no_overlap(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, GOLDEN, f"{GOLDEN}\n    when: {{rows: '>= 8192'}}")
+    assert "KA310" not in codes(changed.findings())
+
+
+LAYOUT = "    fixed: {turn"
+
+
+@pytest.mark.parametrize(
+    ("upper", "fallback", "said"),
+    [
+        ("weights: packed", "", True),
+        ("weights: packed", "weights: packed", False),
+        ("weights: packed", "weights: plain", True),
+        ("", "weights: plain", True),
+        ("", "", False),
+    ],
+)
+def test_the_layout_of_a_fallback(bench: Bench, upper: str, fallback: str, said: bool) -> None:
+    changed = bench.edit(RECIPE, LAYOUT, f"    {upper}\n{LAYOUT}" if upper else LAYOUT)
+    changed = changed.edit(RECIPE, GOLDEN, f"{GOLDEN}\n    {fallback}" if fallback else GOLDEN)
+    assert codes(changed.findings()) == (["KA312"] if said else [])
+
+
+def test_a_setting_may_decide_between_two_layouts(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, LAYOUT, f"    weights: packed\n{LAYOUT}")
+    changed = changed.edit(RECIPE, WHEN, f"{WHEN}\n      env.PACKED: '1'")
+    assert "KA312" in codes(changed.findings())
+    apart = changed.edit(RECIPE, GOLDEN, f"{GOLDEN}\n    when: {{env.PACKED: none}}")
+    assert "KA312" not in codes(apart.findings())
+
+
+def test_a_fallback_that_no_call_reaches_takes_no_weights(bench: Bench) -> None:
+    changed = bench.edit(RECIPE, LAYOUT, f"    weights: packed\n{LAYOUT}")
+    changed = changed.edit(RECIPE, WHEN, "x.ndim: 2").edit(
+        RECIPE, "[float16, bfloat16]", "[float16, bfloat16, float32]"
+    )
+    assert codes(changed.findings()) == ["KA305"]
 
 
 def test_each_fault_of_an_operator_is_said(bench: Bench) -> None:

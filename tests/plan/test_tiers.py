@@ -15,7 +15,7 @@ from kunlun_adapt.plan import tiers as tiers_module
 from kunlun_adapt.plan.guarded import present, unguarded
 
 ROOT = Path(__file__).resolve().parents[2]
-RECIPES = load_catalog(ROOT).operators
+RECIPES = [d for d in load_catalog(ROOT).operators if d.model.status == "active"]
 
 
 def recipe(

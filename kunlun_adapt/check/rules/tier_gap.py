@@ -18,7 +18,7 @@ def rule(context: Context) -> Iterable[Finding]:
         if analysis is None or analysis.example is None:
             continue
         model = item.recipe.model
-        call = ", ".join(f"{k} = {_value(v)}" for k, v in analysis.example.items())
+        call = ", ".join(f"{k} = {shown(v)}" for k, v in analysis.example.items())
         golden = next((i for i, t in enumerate(model.kernels) if t.name == "golden"), None)
         share = f"{analysis.gaps} of {analysis.cells} kinds of call"
         yield Finding.of(
@@ -36,7 +36,8 @@ def _line(context: Context, item: Any, index: int) -> int:
     return int(item.recipe.at("kernels", index).line)
 
 
-def _value(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value of the grid as the document would write it."""
     if value is None:
         return "none"
     if isinstance(value, bool):
