@@ -15,9 +15,9 @@ from kunlun_adapt.plan import ConditionError, parse_subject
 
 
 def rule(context: Context) -> Iterable[Finding]:
-    """Report ops in `needs` and in conditions that the simulator has no contract for."""
+    """Report ops of implemented operators, in `needs` and conditions, without a contract."""
     known = vendor_ops()
-    for recipe in context.operators:
+    for recipe in context.active_operators:
         for name, position in _named(recipe):
             if name not in known:
                 near = _near(name, known)
