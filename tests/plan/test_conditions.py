@@ -124,17 +124,23 @@ VALUES = st.one_of(
 
 
 @settings(max_examples=500)
-@given(SCALAR_TESTS, VALUES, st.sampled_from(["n", "server.n"]))
-def test_the_expression_says_of_a_value_what_holds_says(
-    test: Any, value: Any, subject: str
-) -> None:
-    (parsed,) = parse_when({subject: test})
+@given(SCALAR_TESTS, VALUES)
+def test_the_expression_says_of_a_value_what_holds_says(test: Any, value: Any) -> None:
+    (parsed,) = parse_when({"n": test})
     number = isinstance(value, (int, float))
     if not isinstance(parsed.test, (OneOf, Presence)):
         assume(number)  # the documented precondition; `guarded` finds what could break it
     if isinstance(parsed.test, PowerOfTwo):
         assume(isinstance(value, int))
-    assert evaluated(parsed, {"n": value, "_server_n": value}) is parsed.holds({subject: value})
+    assert evaluated(parsed, {"n": value}) is parsed.holds({"n": value})
+
+
+@settings(max_examples=500)
+@given(SCALAR_TESTS, VALUES | st.lists(st.integers(), max_size=2))
+def test_of_a_server_argument_anything_may_be_asked(test: Any, value: Any) -> None:
+    # Which type it has is upstream's choice, and unset is None: no condition raises for that.
+    (parsed,) = parse_when({"server.n": test})
+    assert evaluated(parsed, {"_server_n": value}) is parsed.holds({"server.n": value})
 
 
 @pytest.mark.parametrize("test", ["<= 3", "1..3", "% 2 == 0", "~ 1.5", "power_of_two"])
@@ -200,6 +206,16 @@ def test_a_declared_number_needs_no_guard() -> None:
     assert OneOf((0, 1)).expression(subject, "n") == "n in (0, 1)"
 
 
+def test_a_server_argument_is_asked_whether_it_is_a_number() -> None:
+    when = {"server.a": "<= 64", "server.b": "power_of_two", "server.c": "none", "server.d": "cpu"}
+    assert [c.expression() for c in parse_when(when)] == [
+        "(isinstance(_server_a, (int, float)) and _server_a <= 64)",
+        "(isinstance(_server_b, int) and (_server_b > 0 and _server_b & (_server_b - 1) == 0))",
+        "_server_c is None",
+        "_server_d == 'cpu'",
+    ]
+
+
 @pytest.mark.parametrize(
     ("value", "test"),
     [
@@ -251,7 +267,7 @@ def test_what_cannot_hold_is_refused_in_words(subject: str, value: Any, says: st
         "", "x.", "x.size", "x.shape", "x.shape[]", "x.shape[a]", "x.shape[-0]", "x.shape[00]",
         "x.shape[100]", "x.dtype[0]", "x.ndim[0]", "x.shape[0][1]", "x.item()", "x[0]", "9x", "x y",
         "x\n", "env.", "env.a b", "op..a", "op.a.", "server.a-b", "class", "None", "lambda.ndim",
-        "x.shape[0]; import os", "é", "x.shape.dtype",
+        "x.shape[0]; import os", "é", "x.shape.dtype", "server.a.b", "env.A.B", "server.import",
     ],
 )  # fmt: skip
 def test_what_conditions_cannot_read_is_refused(text: str) -> None:
@@ -282,12 +298,12 @@ def test_any_text_is_read_or_refused(subject: str, value: str) -> None:
         return
     tree = ast.parse(conditions[0].expression(), mode="eval")
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    assert names <= {"abs", "x", conditions[0].subject.expression().split(".")[0]}
+    assert names <= {"abs", "isinstance", "int", "float", "x", conditions[0].subject.expression().split(".")[0]}
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
     assert all(ast.unparse(c.func).rpartition(".")[2] in _CALLED for c in calls)
 
 
-_CALLED = {"abs", "stride", "is_contiguous"}
+_CALLED = {"abs", "isinstance", "stride", "is_contiguous"}
 
 
 def test_near_is_as_wide_as_it_says() -> None:
