@@ -10,6 +10,7 @@ from pathlib import Path
 import jinja2
 
 from kunlun_adapt.diagnostics import AdaptError
+from kunlun_adapt.documents.platform_map import EnvironmentVariable
 from kunlun_adapt.locate import template_folders
 from kunlun_adapt.plan import ConditionError, KernelBinding, Member, Plan
 from kunlun_adapt.source.hooks import hook_texts
@@ -24,6 +25,7 @@ from kunlun_adapt.source.text import (
     identifier,
     literal,
     module_and_name,
+    place,
 )
 from kunlun_adapt.upstream import Symbol
 
@@ -53,6 +55,8 @@ class KernelText:
     operator: str
     function: str
     required: bool
+    at: str
+    why: str
 
 
 def template_folder(workspace: Path) -> Path:
@@ -133,14 +137,28 @@ def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str
                 dispatch_key=identifier(profile.dispatch_key),
                 processes=_processes(plan),
                 counts=tuple(count.values()),
+                environment=_environment_variables(plan),
+                place=place,
                 members=[
-                    {"id": m.binding.id, "name": m.name, "impl": _own_impl(m)} for m in plan.members
+                    {
+                        "id": m.binding.id,
+                        "name": m.name,
+                        "impl": _own_impl(m),
+                        "at": place(m.binding.position),
+                        "why": m.binding.why,
+                    }
+                    for m in plan.members
                 ],
                 kernels=kernels,
                 own=[
-                    (f"{r.model.name}/{served}", r.model.name)
+                    {
+                        "id": f"{r.model.name}/{served}",
+                        "operator": r.model.name,
+                        "at": place(r.at("serves", index)),
+                        "why": r.model.why,
+                    }
                     for r in plan.operators
-                    for served in r.model.serves
+                    for index, served in enumerate(r.model.serves)
                 ],
             ),
         ),
@@ -159,6 +177,16 @@ def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str
         text = operator_text(plan, recipe)
         modules.append((f"operators/{identifier(recipe.model.name)}", render("operator", op=text)))
     return modules
+
+
+def _environment_variables(plan: Plan) -> list[tuple[EnvironmentVariable, str]]:
+    """Return each variable that gets a default, with its place in the map."""
+    document = plan.platform_map
+    return [
+        (variable, place(document.at("environment", index, "name")))
+        for index, variable in enumerate(document.model.environment)
+        if any(variable is planned for planned in plan.environment)
+    ]
 
 
 def _own_impl(member: Member) -> str | None:
@@ -189,6 +217,8 @@ def _kernel(kernel: KernelBinding, function: str) -> KernelText:
         operator=identifier(kernel.recipe.model.name),
         function=function,
         required=kernel.binding.required,
+        at=place(kernel.binding.position),
+        why=kernel.binding.why,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kunlun_adapt.plan import HookBinding, Plan
 from kunlun_adapt.source.signatures import guards, parameter_parts, uses_unset
-from kunlun_adapt.source.text import SourceError, distinct, dotted, identifier, literal
+from kunlun_adapt.source.text import SourceError, distinct, dotted, identifier, literal, place
 from kunlun_adapt.upstream import Signature, Symbol
 
 WRAPPING = ("before", "after", "around", "replace")
@@ -18,6 +18,7 @@ class HookText:
 
     id: str
     why: str
+    at: str
     type: str
     target: str
     reader: str
@@ -62,6 +63,7 @@ def _hook(item: HookBinding, reader: str) -> HookText:
     return HookText(
         id=hook.id,
         why=hook.why,
+        at=place(item.binding.position),
         type=hook.type,
         target=item.at.target,
         reader=reader if reads else "None",

@@ -22,6 +22,7 @@ from kunlun_adapt.source.text import (
     identifier,
     literal,
     module_and_name,
+    place,
 )
 from kunlun_adapt.upstream import Signature, Symbol
 
@@ -33,6 +34,7 @@ class TierText:
     """One tier as the template prints it."""
 
     name: str
+    at: str
     index: int
     conditions: tuple[str, ...]
     kernel: str
@@ -48,6 +50,7 @@ class FunctionText:
     name: str
     parameters: tuple[str, ...]
     note: str
+    at: str
     guards: tuple[tuple[str, str, str], ...]
     targets: str
     values: str
@@ -78,7 +81,7 @@ class OperatorText:
     """Everything that one operator module contains."""
 
     name: str
-    file: str
+    at: str
     why: str
     dtypes: tuple[str, ...]
     imports: tuple[tuple[str, str, str], ...]
@@ -130,7 +133,7 @@ def operator_text(plan: Plan, recipe: Document[OperatorRecipe]) -> OperatorText:
     used = {c.subject.root for _, cs in table.tiers for c in cs}
     return OperatorText(
         name=identifier(model.name),
-        file=recipe.file,
+        at=place(recipe.at("name")),
         why=model.why,
         dtypes=_dtypes(table, model),
         imports=_imports(model, names, dict(zip(functions, binds, strict=True))),
@@ -143,13 +146,13 @@ def operator_text(plan: Plan, recipe: Document[OperatorRecipe]) -> OperatorText:
         derived=_derived(table, used),
         params=tuple(identifier(p) for p in model.params),
         tiers=tuple(
-            _tier(model, table, tier, i, conditions, names)
+            _tier(recipe, table, tier, i, conditions, names)
             for i, (tier, (_, conditions)) in enumerate(
                 zip(model.kernels, table.tiers, strict=True)
             )
         ),
         functions=(
-            *((_own(model),) if model.serves else ()),
+            *((_own(recipe),) if model.serves else ()),
             *(_bound(k, name, table) for k, name in zip(binds, functions, strict=True)),
         ),
         unset=any(
@@ -256,18 +259,20 @@ def _derived(table: TierTable, used: set[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _tier(
-    model: OperatorRecipe,
+    recipe: Document[OperatorRecipe],
     table: TierTable,
     tier: Tier,
     index: int,
     conditions: tuple[Condition, ...],
     names: dict[str, str],
 ) -> TierText:
+    model = recipe.model
     absent = {p.name for p in table.params.values() if p.optional} - present(table)[tier.name]
     arguments = [_prepared(p, tier, p in absent) for p in model.params]
     arguments += [f"{identifier(k)}={literal(v)}" for k, v in tier.fixed.items()]
     return TierText(
         name=tier.name,
+        at=place(recipe.at("kernels", index, "name")),
         index=index,
         conditions=tuple(c.expression() for c in conditions),
         kernel=names[tier.name],
@@ -292,11 +297,13 @@ def _prepared(param: str, tier: Tier, may_be_none: bool) -> str:
     return f"{name} if {name} is None else {text}" if may_be_none else text
 
 
-def _own(model: OperatorRecipe) -> FunctionText:
+def _own(recipe: Document[OperatorRecipe]) -> FunctionText:
+    model = recipe.model
     return FunctionText(
         name=identifier(model.name),
         parameters=tuple(identifier(p) for p in model.params),
         note="called by our own classes",
+        at=place(recipe.at("serves")),
         guards=(),
         targets="",
         values="",
@@ -334,6 +341,7 @@ def _bound(kernel: KernelBinding, name: str, table: TierTable) -> FunctionText:
         name=identifier(name),
         parameters=parameter_parts(signature),
         note=f"{kernel.binding.target} ({kernel.bind.style})",
+        at=place(kernel.binding.position),
         guards=tuple(guards(kernel.bind.ignores, signature)),
         targets=", ".join(t for t, _ in assignments),
         values=", ".join(v for _, v in assignments),

@@ -17,7 +17,14 @@ from kunlun_adapt.plan import (
     parse_test,
 )
 from kunlun_adapt.source.signatures import parameter_parts
-from kunlun_adapt.source.text import SourceError, dotted, identifier, literal, module_and_name
+from kunlun_adapt.source.text import (
+    SourceError,
+    dotted,
+    identifier,
+    literal,
+    module_and_name,
+    place,
+)
 from kunlun_adapt.upstream import Signature, Symbol
 
 
@@ -27,9 +34,31 @@ class CaseText:
 
     condition: str
     key: str
+    at: str
     module: str
     name: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerArgText:
+    """One server argument that the platform sets where all `conditions` hold."""
+
+    why: str
+    at: str
+    conditions: tuple[str, ...]
+    place: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class FieldText:
+    """One field of the platform class, or of its capabilities."""
+
+    name: str
+    value: str
+    key: str
+    at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +71,7 @@ class MethodText:
     cases: tuple[CaseText, ...]
     call: str
     fallthrough: str
-    server_args: tuple[tuple[str, tuple[str, ...], str, str], ...]
+    server_args: tuple[ServerArgText, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +80,10 @@ class PlatformText:
 
     class_name: str
     base: tuple[str, str]
-    fields: tuple[tuple[str, str, str], ...]
+    fields: tuple[FieldText, ...]
     imports: tuple[tuple[str, str], ...]
     flags_class: str
-    flags: tuple[tuple[str, str], ...]
+    flags: tuple[FieldText, ...]
     methods: tuple[MethodText, ...]
     unset: bool
 
@@ -81,9 +110,10 @@ def platform_text(plan: Plan) -> PlatformText:
         if member.spelling.method is not None:
             methods.setdefault(member.spelling.method, []).append(member)
         elif member.name.startswith(f"{CAPABILITIES}."):
-            flags.append((identifier(member.name.partition(".")[2]), literal(member.content)))
+            name = identifier(member.name.partition(".")[2])
+            flags.append(_field(member, name, literal(member.content)))
         else:
-            fields.append((identifier(member.name), _value(member, kind), member.key))
+            fields.append(_field(member, identifier(member.name), _value(member, kind)))
             if member.value == "upstream" and isinstance(kind, Symbol):
                 imports.add((kind.module, dotted(kind.qualname).split(".")[0]))
     flags_class = ""
@@ -102,6 +132,10 @@ def platform_text(plan: Plan) -> PlatformText:
         methods=texts,
         unset=any("UNSET" in p for t in texts for p in t.parameters),
     )
+
+
+def _field(member: Member, name: str, value: str) -> FieldText:
+    return FieldText(name, value, member.key, place(member.binding.position))
 
 
 def _object(plan: Plan, key: str) -> tuple[str, str]:
@@ -144,9 +178,7 @@ def _method(plan: Plan, name: str, members: list[Member]) -> MethodText:
             if all(m.spelling and m.spelling.argument for m in members)
             else ""
         ),
-        server_args=tuple(_server_arg(a) for a in plan.server_args)
-        if any(m.value == "server_args" for m in members)
-        else (),
+        server_args=_server_args(plan) if any(m.value == "server_args" for m in members) else (),
     )
 
 
@@ -168,15 +200,24 @@ def _case(member: Member) -> CaseText:
         f"{identifier(name)} == {literal(leaf if value == '$key' else value)}"
         for name, value in argument.items()
     )
+    at = place(member.binding.position)
     if member.value in ("class", "function"):
         module, name = module_and_name(member.content)
-        return CaseText(condition, member.key, module, name, "")
-    return CaseText(condition, member.key, "", "", literal(member.content))
+        return CaseText(condition, member.key, at, module, name, "")
+    return CaseText(condition, member.key, at, "", "", literal(member.content))
 
 
-def _server_arg(arg: ServerArg) -> tuple[str, tuple[str, ...], str, str]:
-    """Return (why, conditions, attribute, value) of one server argument."""
-    place = f"server_args.{identifier(arg.arg)}"
+def _server_args(plan: Plan) -> tuple[ServerArgText, ...]:
+    document = plan.platform_map
+    return tuple(
+        _server_arg(arg, place(document.at("server_args", index, "arg")))
+        for index, arg in enumerate(document.model.server_args)
+        if any(arg is planned for planned in plan.server_args)
+    )
+
+
+def _server_arg(arg: ServerArg, at: str) -> ServerArgText:
+    attribute = f"server_args.{identifier(arg.arg)}"
     tests = []
     for name, value in arg.when.items():
         subject = parse_subject(name)
@@ -184,8 +225,8 @@ def _server_arg(arg: ServerArg) -> tuple[str, tuple[str, ...], str, str]:
             parse_test(subject, value).expression(subject, f"server_args.{subject.expression()}")
         )
     if arg.force is None:
-        tests.append(f"{place} is None")
-        return arg.why, tuple(tests), place, literal(arg.default)
+        tests.append(f"{attribute} is None")
+        return ServerArgText(arg.why, at, tuple(tests), attribute, literal(arg.default))
     # Reading it first makes an argument that upstream does not have an error, not a new attribute.
-    tests.append(f"{place} != {literal(arg.force)}")
-    return arg.why, tuple(tests), place, literal(arg.force)
+    tests.append(f"{attribute} != {literal(arg.force)}")
+    return ServerArgText(arg.why, at, tuple(tests), attribute, literal(arg.force))

@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kunlun_adapt.diagnostics import Position
+
 WIDTH = 96
 MAX_BITS = 4096
 """Python refuses to print integers of some thousand digits."""
@@ -88,6 +90,11 @@ def comment(text: str, indent: int = 0) -> str:
         " ".join(tame.split()), WIDTH - len(prefix), break_long_words=False, break_on_hyphens=False
     )
     return "\n".join(prefix + line for line in lines or ["(no reason given)"])
+
+
+def place(position: Position) -> str:
+    """Return where a block comes from, as its comment says it; columns would only add noise."""
+    return f"{position.file}:{position.line}"
 
 
 def folded(items: Sequence[str], indent: int, taken: int = 0) -> str:

@@ -32,7 +32,8 @@ HOSTILE = [
 def copy_with(tmp_path: Path, replacements: Mapping[str, str]) -> Path:
     """Copy the shipped workspace; each replaced text must stand in it."""
     root = tmp_path / "workspace"
-    shutil.copytree(ROOT / "operator_recipes", root / "operator_recipes")
+    for folder in ("operator_recipes", "recipes"):
+        shutil.copytree(ROOT / folder, root / folder)
     text = (ROOT / "platform_map.yaml").read_text(encoding="utf-8")
     for old, new in replacements.items():
         assert text.count(old) == 1, old
@@ -74,9 +75,76 @@ def test_a_hostile_reason_or_value_changes_no_statement(
     assert repr(hostile) == ascii(hostile) or ascii(hostile) in modules["bindings"]
 
 
+@pytest.mark.parametrize("hostile", HOSTILE[::3])
+def test_hostile_text_beside_a_hook_changes_no_statement(
+    compiled: Compile, tmp_path: Path, hostile: str
+) -> None:
+    quoted = json.dumps(hostile)
+    root = copy_with(
+        tmp_path,
+        {
+            "    remove_when: upstream asks the platform for affinity\n": (
+                f"    remove_when: {quoted}\n"
+                f"    accepts: [{{code: KA108, why: {quoted}}}]\n"
+                f"    excluded: [{{sglang: '>=9', why: {quoted}}}]\n"
+                "    watch: [sglang.srt.utils.common.support_triton]\n"
+                "    family: raise-SystemExit\n"
+            ),
+            "served: {simulator: false, why: upstream calls it only where "
+            "SGLANG_SET_CPU_AFFINITY is set}": f"served: {{simulator: false, why: {quoted}}}",
+        },
+    )
+    modules = compile_plan(plan_of(root, "0.5.19", "card"), template_folder(root)).modules
+    assert shapes(modules) == shapes(compiled("0.5.19", "card").modules)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE[::3])
+def test_a_hostile_planned_hook_leaves_the_code_alone(
+    compiled: Compile, tmp_path: Path, hostile: str
+) -> None:
+    quoted = json.dumps(hostile)
+    root = copy_with(
+        tmp_path,
+        {
+            "  - id: last-loc\n": f"  - id: later\n    why: {quoted}\n    status: planned\n"
+            f"    type: set\n    value: {quoted}\n"
+            f"    at: [{{target: torch.cuda.x, package: {quoted}}}]\n"
+            "  - id: last-loc\n"
+        },
+    )
+    modules = compile_plan(plan_of(root, "0.5.19", "card"), template_folder(root)).modules
+    changed, shipped = shapes(modules), shapes(compiled("0.5.19", "card").modules)
+    # The counts say that there is one more that is planned; nothing else does.
+    assert {name for name in shipped if shipped[name] != changed[name]} == {"bindings"}
+    lines = [
+        line
+        for line in modules["bindings"].splitlines()
+        if not line.startswith(("COUNTS", "    # platform_map.yaml:"))
+    ]
+    assert set(lines) <= set(compiled("0.5.19", "card").modules["bindings"].splitlines())
+
+
+@pytest.mark.parametrize("value", ["$any", "$grid", "$key", "${x}", "$any or 1"])
+def test_a_value_with_a_dollar_is_a_value(tmp_path: Path, value: str) -> None:
+    root = copy_with(tmp_path, {"ignores: [pp_size, tp_size, nnodes]}": (
+        f"ignores: {{pp_size: {value!r}, tp_size: $any, nnodes: $any}}}}"
+    )})  # fmt: skip
+    hooks = compile_plan(plan_of(root, "0.5.19", "card"), template_folder(root)).modules["hooks"]
+    assert ("    if pp_size" in hooks) is (value != "$any")
+    assert value == "$any" or f"    if pp_size != {value!r}:\n" in hooks
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        ("    remove_when: upstream asks", "    family: 'x\\n'\n    remove_when: upstream asks"),
+        ("    remove_when: upstream asks", "    watch: ['a b']\n    remove_when: upstream asks"),
+        ("    remove_when: upstream asks", "    runs_after: ['#']\n    remove_when: upstream asks"),
+        ("    remove_when: upstream asks", "    status: 'active#'\n    remove_when: upstream asks"),
+        (
+            '{sglang: ">=0.5.21", target: sglang.srt.utils.common.set_gpu_proc_affinity,',
+            "{provided_by: 'x; y', sglang: \">=0.5.21\", target: sglang.x,",
+        ),
         ("name: kunlun\nsglang", "name: 'a; import os'\nsglang"),
         ("method: get_dispatch_key_name", "method: 'f(self): import os #'"),
         ("dispatch_key: cuda,", 'dispatch_key: "cuda\' or 1",'),
