@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kunlun_adapt.documents import Catalog, Document, OperatorRecipe, PlatformMap, in_range
 from kunlun_adapt.plan import PLATFORM, HookBinding, KernelBinding, Member, Plan, spelled
 from kunlun_adapt.upstream import Facts, Lock, Missing, Resolver, Symbol
+
+if TYPE_CHECKING:
+    from kunlun_adapt.upstream import Index
 
 PLUGINS = "sglang.srt.plugins"
 """Where upstream looks for plugins: without it there is no door for a platform of ours."""
@@ -45,6 +48,14 @@ class Context:
     def reader(self) -> Resolver | None:
         """The release's files, or None where only the lock's facts are at hand."""
         return self.facts if isinstance(self.facts, Resolver) else None
+
+    @cached_property
+    def index(self) -> Index | None:
+        """Every symbol of the release, or None where only the lock's facts are at hand.
+
+        It is read from the cache or built when the first rule asks, which takes seconds.
+        """
+        return None if self.reader is None else self.reader.index
 
     @cached_property
     def members(self) -> tuple[Member, ...]:

@@ -31,11 +31,13 @@ from kunlun_adapt.upstream.symbols import (
 
 if TYPE_CHECKING:
     from kunlun_adapt.upstream.fetch import default_cache_dir
+    from kunlun_adapt.upstream.index import Index, open_index
     from kunlun_adapt.upstream.release import Release, open_release
     from kunlun_adapt.upstream.resolve import Resolver
 
 __all__ = [
     "Facts",
+    "Index",
     "Location",
     "Lock",
     "LockEntry",
@@ -52,6 +54,7 @@ __all__ = [
     "Variant",
     "default_cache_dir",
     "lock_release",
+    "open_index",
     "open_release",
     "parse_lock",
     "read_lock",
@@ -59,9 +62,11 @@ __all__ = [
 ]
 
 _ON_DEMAND = {
+    "Index": "index",
     "Release": "release",
     "Resolver": "resolve",
     "default_cache_dir": "fetch",
+    "open_index": "index",
     "open_release": "release",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from kunlun_adapt.upstream.found import (
@@ -33,6 +34,8 @@ class Lookup:
 
     def __init__(self, release: Release) -> None:
         self.release = release
+        #: Gives the table of a module that need not be read again, None of any other.
+        self.known: Callable[[str], ModuleTable | None] | None = None
         self._tables: dict[str, ModuleTable | Lost | None] = {}
         self._names: dict[tuple[str, str], Found | Lost] = {}
         self._mros: dict[str, tuple[tuple[Found, ...], tuple[str, ...]]] = {}
@@ -44,6 +47,9 @@ class Lookup:
         return self._tables[module]
 
     def _read(self, module: str) -> ModuleTable | Lost | None:
+        table = None if self.known is None else self.known(module)
+        if table is not None:
+            return table
         file = self.release.module_file(module)
         source = None if file is None else self.release.read(file)
         if file is None or source is None:
@@ -252,6 +258,20 @@ class Lookup:
                 return found
             found = self.member(found, part, seen)
         return found
+
+    def named(self, module: str, owners: list[str], text: str) -> Found | Lost:
+        """What a dotted name means in the body of a module, or of the class that `owners` name."""
+        table = self.table(module)
+        if not isinstance(table, ModuleTable):
+            return Lost("module_missing", None, f"no module {module}")
+        scope, bindings = table.scope, []
+        for owner in owners:
+            klass = next((b for b in reversed(scope.bindings.get(owner, [])) if b.scope), None)
+            if klass is None or klass.scope is None:
+                break
+            bindings.append(klass)
+            scope = klass.scope
+        return self.dotted_name(table, tuple(bindings), text)
 
     def member(self, owner: Found, name: str, seen: Seen = _NOTHING_SEEN) -> Found | Lost:
         """What `owner.name` is, for a module or a class."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -71,13 +72,14 @@ class ModuleTable:
     """What one module binds; `exported` is its `__all__`, None where there is none or no list.
 
     `attached` holds the attributes that the module gives to classes after their bodies
-    (`Cls.attr = …`), by class name. `lazy` is what its `__getattr__` serves.
+    (`Cls.attr = …`), by class name. `lazy` is what its `__getattr__` serves. `source` may be given
+    as a function that reads it: most tables are never asked for a text.
     """
 
     name: str
     file: str
     is_package: bool
-    source: str
+    source: str | Callable[[], str]
     scope: Scope
     exported: tuple[str, ...] | None = None
     attached: dict[str, Scope] = field(default_factory=dict)
@@ -85,6 +87,8 @@ class ModuleTable:
 
     def text(self, binding: Binding) -> str:
         """The source lines of a binding's statement."""
+        if not isinstance(self.source, str):
+            self.source = self.source()
         return binding.span.cut(self.source)
 
     def node(self, binding: Binding) -> ast.stmt:
@@ -134,24 +138,32 @@ def _exported(parts: list[tuple[str, ...] | None]) -> tuple[str, ...] | None:
     return tuple(name for part in parts if part is not None for name in part)
 
 
-class _Reader:
-    """Walks the statements that run on import; bodies of functions are left alone."""
+def absolute_in(module: str, is_package: bool) -> Callable[[ast.ImportFrom], str]:
+    """Tell, inside a module, the absolute module of a `from … import`.
 
-    def __init__(self, module: str, is_package: bool) -> None:
-        self.module = module
-        self.package = module if is_package else module.rpartition(".")[0]
-        self.all_parts: list[tuple[str, ...] | None] = []
-        self.attached: dict[str, Scope] = {}
+    It is empty where the import leaves the top package.
+    """
+    package = module if is_package else module.rpartition(".")[0]
 
-    def absolute(self, node: ast.ImportFrom) -> str:
-        """The absolute module of a `from … import`; empty where it leaves the top package."""
+    def absolute(node: ast.ImportFrom) -> str:
         if node.level == 0:
             return node.module or ""
-        parts = self.package.split(".")
+        parts = package.split(".")
         keep = len(parts) - (node.level - 1)
         if keep <= 0:
             return ""
         return ".".join(parts[:keep] + ([node.module] if node.module else []))
+
+    return absolute
+
+
+class _Reader:
+    """Walks the statements that run on import; bodies of functions are left alone."""
+
+    def __init__(self, module: str, is_package: bool) -> None:
+        self.absolute = absolute_in(module, is_package)
+        self.all_parts: list[tuple[str, ...] | None] = []
+        self.attached: dict[str, Scope] = {}
 
     def read(
         self,

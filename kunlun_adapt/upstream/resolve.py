@@ -12,18 +12,35 @@ from kunlun_adapt.upstream.release import Release
 from kunlun_adapt.upstream.symbols import Missing, Symbol
 
 if TYPE_CHECKING:
+    from kunlun_adapt.upstream.fetch import Progress
+    from kunlun_adapt.upstream.index import Index
     from kunlun_adapt.upstream.suggest import Places
 
 
 class Resolver:
     """Answers what a dotted path is in one release, reading only the modules on the way."""
 
-    def __init__(self, release: Release) -> None:
+    def __init__(self, release: Release, *, progress: Progress | None = None) -> None:
         self.release = release
-        self._lookup = Lookup(release)
-        self._describer = Describer(self._lookup)
+        self._progress = progress
+        self._index: Index | None = None
+        self.lookup = Lookup(release)
+        self._describer = Describer(self.lookup)
         self._places: Places | None = None
         self._answers: dict[str, Symbol | Missing] = {}
+
+    @property
+    def index(self) -> Index:
+        """The index of the whole release, read from the cache or built on first use.
+
+        `progress` is told how far the building is.
+        """
+        if self._index is None:
+            # Imported here: a clean workspace does without it.
+            from kunlun_adapt.upstream.index import open_index
+
+            self._index = open_index(self.release, resolver=self, progress=self._progress)
+        return self._index
 
     @property
     def version(self) -> str:
@@ -52,11 +69,11 @@ class Resolver:
 
         if self._places is None:
             self._places = Places(self.release)
-        return suggest(self._lookup, self._describer, self._places, missing, fingerprint)
+        return suggest(self.lookup, self._describer, self._places, missing, fingerprint)
 
     def table(self, module: str) -> ModuleTable | None:
         """The table of a module; None where there is none or it cannot be parsed."""
-        table = self._lookup.table(module)
+        table = self.lookup.table(module)
         return table if isinstance(table, ModuleTable) else None
 
     def members(self, class_path: str) -> dict[str, Symbol]:
@@ -65,7 +82,7 @@ class Resolver:
         if isinstance(owner, Missing):
             return {}
         found: dict[str, Symbol] = {}
-        for klass in self._lookup.mro(owner)[0]:
+        for klass in self.lookup.mro(owner)[0]:
             for scope in own_scopes(klass):
                 for name in scope.bindings:
                     if name not in found:
@@ -81,7 +98,7 @@ class Resolver:
         if parts[0] != ROOT:
             return Missing(path, "module_missing", detail=f"{parts[0]} is not part of SGLang")
         depth = 1
-        while depth < len(parts) and self._lookup.is_module(".".join(parts[: depth + 1])):
+        while depth < len(parts) and self.lookup.is_module(".".join(parts[: depth + 1])):
             depth += 1
         # A package may bind a name that one of its modules has too; the binding hides the
         # module as an attribute, while the path of an import still leads to the module.
@@ -99,11 +116,11 @@ class Resolver:
         return first
 
     def _walk(self, path: str, parts: list[str], start: int) -> Found | Missing:
-        found = self._lookup.module(".".join(parts[:start]))
+        found = self.lookup.module(".".join(parts[:start]))
         for index in range(start, len(parts)):
             if isinstance(found, Lost):
                 return self._missing(path, parts, index - 1, found)
-            found = self._lookup.member(found, parts[index])
+            found = self.lookup.member(found, parts[index])
         if isinstance(found, Lost):
             return self._missing(path, parts, len(parts) - 1, found)
         return found
@@ -113,7 +130,7 @@ class Resolver:
         deepest = ".".join(parts[:index])
         wanted = ".".join(parts[: index + 1])
         reason, at, detail = lost.reason, lost.at, lost.detail
-        if reason == "symbol_missing" and self._lookup.is_module(deepest):
+        if reason == "symbol_missing" and self.lookup.is_module(deepest):
             if self._is_compiled(wanted):
                 reason, detail = "unparsable", f"{wanted} is a compiled extension module"
             elif self._is_module_name(deepest, parts, index):
@@ -123,7 +140,7 @@ class Resolver:
 
     def _is_module_name(self, deepest: str, parts: list[str], index: int) -> bool:
         """Whether a missing part was meant as a module: its place or its spelling says so."""
-        table = self._lookup.table(deepest)
+        table = self.lookup.table(deepest)
         if table is None:
             return True
         below_package = isinstance(table, ModuleTable) and table.is_package

@@ -139,6 +139,14 @@ class WheelStore:
     def files(self) -> Iterable[str]:
         return sorted(path for path in self._members if path.startswith(f"{PACKAGE}/"))
 
+    def record(self) -> bytes | None:
+        """The wheel's RECORD, which states the hash of each of its files, or None."""
+        for path in self._members:
+            folder, _, name = path.partition("/")
+            if name == "RECORD" and folder.endswith(".dist-info"):
+                return self.read(path)
+        return None
+
     def metadata_version(self) -> str | None:
         """The version that the wheel's METADATA states, or None."""
         for path in self._members:

@@ -1,0 +1,165 @@
+"""Scan a whole release, in two processes where there are two cores."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import msgpack
+
+from kunlun_adapt.upstream.fetch import Progress
+from kunlun_adapt.upstream.index.scan import KEY_NAMES, Scanned, scan_module
+from kunlun_adapt.upstream.index.worker import receive, send
+from kunlun_adapt.upstream.release import Release, module_of
+from kunlun_adapt.upstream.syntax import collector_paused
+
+_PROCESSES = 2
+"""More would wait for the one that reads the files and collects the results."""
+
+_FEW = 200
+"""A release with fewer modules is read sooner than a process starts."""
+
+
+@dataclass(slots=True)
+class Built:
+    """A built index: the packed rows in file order, the tables that lead back, the real hashes."""
+
+    modules: list[tuple[str, str]] = field(default_factory=list)
+    rows: list[bytes] = field(default_factory=list)
+    tables: dict[str, bytes] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
+
+
+def build(release: Release, progress: Progress | None = None) -> Built:
+    """Scan every module of a release."""
+    files = [(module, path) for path in release.files() if (module := module_of(path)) is not None]
+    done: dict[str, Scanned] = {}
+    hashes: dict[str, str] = {}
+    pending = deque(files)
+
+    def read(path: str) -> bytes:
+        source = release.read(path) or b""
+        hashes[path] = hashlib.sha256(source).hexdigest()
+        return source
+
+    def tell() -> None:
+        if progress is not None and files:
+            progress(f"indexing SGLang {release.version}", len(done) / len(files))
+
+    with collector_paused():
+        processes = min(_PROCESSES, os.cpu_count() or 1) if len(files) >= _FEW else 1
+        helpers = [_Helper(pending, read, done) for _ in range(processes - 1)]
+        while pending:
+            try:
+                module, path = pending.popleft()
+            except IndexError:
+                break
+            done[path] = scan_module(module, path, read(path))
+            if len(done) % 50 == 0:
+                tell()
+        for helper in helpers:
+            for module, path in helper.finish():
+                # What a process that died had been given.
+                done[path] = scan_module(module, path, read(path))
+        tell()
+        return _built(files, done, hashes)
+
+
+class _Helper:
+    """A process that takes files from the far end of the queue, fed and read by two threads."""
+
+    def __init__(
+        self,
+        pending: deque[tuple[str, str]],
+        read: Callable[[str], bytes],
+        done: dict[str, Scanned],
+    ) -> None:
+        self._pending = pending
+        self._read = read
+        self._done = done
+        self._given: deque[tuple[str, str]] = deque()
+        self._failure: BaseException | None = None
+        self._threads: list[threading.Thread] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        paths = [str(Path(__file__).resolve().parents[3]), *sys.path]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "kunlun_adapt.upstream.index.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+            )
+        except OSError:
+            return  # one process builds it as well
+        self._threads = [
+            threading.Thread(target=self._feed, daemon=True),
+            threading.Thread(target=self._collect, daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _feed(self) -> None:
+        assert self._process is not None and self._process.stdin is not None
+        stream = self._process.stdin
+        try:
+            while self._pending:
+                module, path = self._pending.pop()
+                self._given.append((module, path))
+                send(stream, module.encode(), path.encode(), self._read(path))
+        except (IndexError, OSError):
+            pass  # nothing is left, or the process is gone; `finish` sees what it still owed
+        except BaseException as error:
+            self._failure = error
+        finally:
+            with contextlib.suppress(OSError):
+                stream.close()
+
+    def _collect(self) -> None:
+        assert self._process is not None and self._process.stdout is not None
+        for scanned in _scans(self._process.stdout):
+            _, path = self._given.popleft()
+            self._done[path] = scanned
+
+    def finish(self) -> Iterator[tuple[str, str]]:
+        """Wait for the process and yield the files that it was given and did not scan."""
+        for thread in self._threads:
+            thread.join()
+        if self._process is not None:
+            if self._process.stdout is not None:
+                self._process.stdout.close()
+            self._process.wait()
+        if self._failure is not None:
+            raise self._failure
+        yield from self._given
+
+
+def _scans(stream: IO[bytes]) -> Iterator[Scanned]:
+    while (block := receive(stream)) is not None:
+        yield Scanned.unpacked(block)
+
+
+def _built(files: list[tuple[str, str]], done: dict[str, Scanned], hashes: dict[str, str]) -> Built:
+    tables: dict[str, dict[str | bytes, list[int]]] = {name: {} for name in KEY_NAMES}
+    built = Built(files, hashes=hashes)
+    for number, (_, path) in enumerate(files):
+        scanned = done[path]
+        built.rows.append(scanned.row)
+        for name in KEY_NAMES:
+            table = tables[name]
+            for key in getattr(scanned.keys, name):
+                table.setdefault(key, []).append(number)
+    for name, table in tables.items():
+        ordered = dict(sorted(table.items(), key=lambda item: item[0]))
+        built.tables[name] = msgpack.packb(ordered)
+    return built

@@ -1,0 +1,238 @@
+"""The face of the index: who defines, imports and derives from what in a release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import Any
+
+from kunlun_adapt.upstream.found import Found
+from kunlun_adapt.upstream.index.cache import Stored
+from kunlun_adapt.upstream.index.records import Definition, Import
+from kunlun_adapt.upstream.index.rows import (
+    aliases_in,
+    definitions_in,
+    imports_in,
+    table_of,
+    wildcards_in,
+)
+from kunlun_adapt.upstream.lookup import Lookup
+from kunlun_adapt.upstream.module import ModuleTable, decoded
+from kunlun_adapt.upstream.resolve import Resolver
+from kunlun_adapt.upstream.symbols import Symbol
+
+_ROWS = 512
+"""Decoded rows that are kept; a release has thousands."""
+
+
+class Index:
+    """All symbols of a release; what is asked for is decoded on demand."""
+
+    def __init__(self, resolver: Resolver, stored: Stored) -> None:
+        self.resolver = resolver
+        self._stored = stored
+        self._numbers = {module: number for number, (module, _) in enumerate(stored.modules)}
+        self._row: Callable[[int], list[Any] | None] = lru_cache(_ROWS)(stored.row)
+        self._table = lru_cache(None)(stored.table)
+        self._importers: dict[str, tuple[Import, ...]] = {}
+        self._subclasses: dict[str, tuple[Definition, ...]] = {}
+
+    @property
+    def digest(self) -> str:
+        """The hash of all that the index was made from."""
+        return self._stored.digest
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """All modules of the release, unparsable ones included."""
+        return tuple(module for module, _ in self._stored.modules)
+
+    @property
+    def unparsed(self) -> tuple[str, ...]:
+        """The modules that could not be parsed, so that the index is silent on them."""
+        return tuple(
+            module
+            for (module, _), (_, length) in zip(
+                self._stored.modules, self._stored.places, strict=True
+            )
+            if not length
+        )
+
+    def table(self, module: str) -> ModuleTable | None:
+        """The table of a module; its text is read when somebody asks for it."""
+        number = self._numbers.get(module)
+        row = None if number is None else self._row(number)
+        return None if row is None else table_of(row, partial(self._text, row[1]))
+
+    def _text(self, file: str) -> str:
+        return decoded(self.resolver.release.read(file) or b"")
+
+    def definitions(self, name: str) -> tuple[Definition, ...]:
+        """Every definition whose last name this is, in file order."""
+        return tuple(
+            item
+            for row in self._rows("defined", name)
+            for item in definitions_in(row)
+            if item.name == name
+        )
+
+    def names(self) -> tuple[str, ...]:
+        """The last names of all definitions."""
+        return tuple(self._table("defined"))
+
+    def by_fingerprint(self, fingerprint: str) -> tuple[Definition, ...]:
+        """Every definition whose body has this hash."""
+        try:
+            key = bytes.fromhex(fingerprint)
+        except ValueError:
+            return ()
+        return tuple(
+            item
+            for row in self._rows("prints", key)
+            for item in definitions_in(row)
+            if item.fingerprint == fingerprint
+        )
+
+    def defined_in(self, module: str) -> tuple[Definition, ...]:
+        """Every definition of a module and its classes."""
+        number = self._numbers.get(module)
+        row = None if number is None else self._row(number)
+        return () if row is None else tuple(definitions_in(row))
+
+    def members_defined(self, path: str) -> tuple[Definition, ...]:
+        """What the body of a class defines, and what its module gives it later."""
+        symbol = self.resolver.resolve(path)
+        if not isinstance(symbol, Symbol) or symbol.kind != "class":
+            return ()
+        prefix = f"{symbol.qualname}."
+        return tuple(
+            item
+            for item in self.defined_in(symbol.module)
+            if item.qualname.startswith(prefix) and "." not in item.qualname[len(prefix) :]
+        )
+
+    def importers(self, path: str) -> tuple[Import, ...]:
+        """Every import of the object that a path leads to, under any of its paths.
+
+        A wildcard import counts where the importing module has the name by it.
+        """
+        symbol = self.resolver.resolve(path)
+        if not isinstance(symbol, Symbol):
+            return ()
+        key = symbol.resolved
+        if key not in self._importers:
+            found = self._module_imports(key) if symbol.kind == "module" else self._imports(key)
+            self._importers[key] = tuple(dict.fromkeys(found))
+        return self._importers[key]
+
+    def known_as(self, path: str) -> tuple[str, ...]:
+        """The dotted paths, one per module, under which an object can be named."""
+        symbol = self.resolver.resolve(path)
+        if not isinstance(symbol, Symbol):
+            return ()
+        paths = [symbol.resolved]
+        paths += [
+            f"{item.module}.{item.name}"
+            for item in self.importers(path)
+            if not item.scope and not item.type_checking
+        ]
+        paths += [f"{module}.{name}" for module, name in self._aliases(path)]
+        return tuple(dict.fromkeys(paths))
+
+    def subclasses(self, path: str) -> tuple[Definition, ...]:
+        """All classes below a class, near and far."""
+        symbol = self.resolver.resolve(path)
+        if not isinstance(symbol, Symbol) or symbol.kind != "class":
+            return ()
+        key = symbol.resolved
+        if key not in self._subclasses:
+            found: dict[str, Definition] = {}
+            pending = [key]
+            while pending:
+                for item in self._derived(pending.pop()):
+                    if item.path not in found and item.path != key:
+                        found[item.path] = item
+                        pending.append(item.path)
+            self._subclasses[key] = tuple(found.values())
+        return self._subclasses[key]
+
+    def _derived(self, resolved: str) -> Iterator[Definition]:
+        names = {path.rpartition(".")[2] for path in self.known_as(resolved)}
+        for name in sorted(names):
+            for row in self._rows("bases", name):
+                for item in definitions_in(row):
+                    for base in item.bases:
+                        if base.rpartition(".")[2] == name and self._means(
+                            item.module, item.qualname.split(".")[:-1], base, resolved
+                        ):
+                            yield item
+
+    def _means(self, module: str, owners: list[str], text: str, resolved: str) -> bool:
+        """Whether a dotted name in a module's or class's body is the object."""
+        found = self.lookup.named(module, owners, text)
+        return isinstance(found, Found) and found.dotted == resolved
+
+    @property
+    def lookup(self) -> Lookup:
+        """The look-up that the resolver uses."""
+        return self.resolver.lookup
+
+    def _rows(self, table: str, key: str | bytes) -> Iterator[list[Any]]:
+        for number in self._table(table).get(key, ()):
+            row = self._row(number)
+            if row is not None:
+                yield row
+
+    def _leads_to(self, path: str, resolved: str) -> bool:
+        symbol = self.resolver.resolve(path)
+        return isinstance(symbol, Symbol) and symbol.resolved == resolved
+
+    def _imports(self, resolved: str) -> Iterator[Import]:
+        seen: set[str] = set()
+        pending = [resolved.rpartition(".")[2]]
+        while pending:
+            name = pending.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            for row in self._rows("imported", name):
+                for item, attribute in imports_in(row):
+                    if attribute == name and self._leads_to(item.path, resolved):
+                        pending.append(item.name)
+                        yield item
+            for row in self._rows("aliased", name):
+                for alias, target in aliases_in(row):
+                    if target.rpartition(".")[2] == name and self._leads_to(
+                        f"{row[0]}.{alias}", resolved
+                    ):
+                        pending.append(alias)
+            for row in self._rows("imported", "*"):
+                for source, location, guard in wildcards_in(row):
+                    if self._leads_to(f"{source}.{name}", resolved) and self._leads_to(
+                        f"{row[0]}.{name}", resolved
+                    ):
+                        yield Import(row[0], name, f"{source}.{name}", location, guard)
+
+    def _aliases(self, path: str) -> Iterator[tuple[str, str]]:
+        symbol = self.resolver.resolve(path)
+        if not isinstance(symbol, Symbol):
+            return
+        names = {item.name for item in self.importers(path)}
+        names.add(symbol.resolved.rpartition(".")[2])
+        for name in sorted(names):
+            for row in self._rows("aliased", name):
+                for alias, target in aliases_in(row):
+                    if target.rpartition(".")[2] == name and self._leads_to(
+                        f"{row[0]}.{alias}", symbol.resolved
+                    ):
+                        yield row[0], alias
+
+    def _module_imports(self, module: str) -> Iterator[Import]:
+        for row in self._rows("imported", module.rpartition(".")[2]):
+            for item, attribute in imports_in(row):
+                if attribute is not None and item.path == module:
+                    yield item
+        for row in self._rows("sources", module):
+            for item, attribute in imports_in(row):
+                if attribute is None and item.path == module:
+                    yield item
