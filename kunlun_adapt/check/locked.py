@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.targets import uses
+from kunlun_adapt.check.watched import watched
 from kunlun_adapt.diagnostics import Position
 from kunlun_adapt.upstream import Symbol
 
@@ -35,3 +36,10 @@ def locked_uses(context: Context) -> Iterator[LockedUse]:
         if isinstance(member.symbol, Symbol):
             binding = member.binding
             yield LockedUse(member.symbol.path, member.symbol, binding.position, binding.id)
+
+
+def watched_uses(context: Context) -> Iterator[LockedUse]:
+    """Yield what is watched and is there: the lock holds it, so that a change can be seen."""
+    for item in watched(context):
+        if isinstance(item.symbol, Symbol):
+            yield LockedUse(item.path, item.symbol, item.position, item.binding)

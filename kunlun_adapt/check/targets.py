@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from packaging.version import Version
 
 from kunlun_adapt.check.context import Context, member_path
 from kunlun_adapt.check.releases import bounds
-from kunlun_adapt.check.wording import scalar
+from kunlun_adapt.check.wording import flow
 from kunlun_adapt.diagnostics import Position
-from kunlun_adapt.plan import PLATFORM, Member
+from kunlun_adapt.documents import Bind, HookAt, Spelling
+from kunlun_adapt.documents.platform_map import Readback
+from kunlun_adapt.plan import PLATFORM, HookBinding, KernelBinding, Member
 from kunlun_adapt.upstream import Location, Missing, Suggestion, Symbol
 
 UPSTREAM = "sglang"
@@ -25,13 +28,41 @@ _LOST: WeakKeyDictionary[Context, tuple[Lost, ...]] = WeakKeyDictionary()
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One named upstream symbol; `key` is the YAML key that names it (`target`, `repair`, …)."""
+    """One named upstream symbol; `key` is the YAML key that names it (`target`, `repair`, …).
+
+    `entry` is the YAML entry in which it stands, as the document states it; `tail` is what the
+    entry names below `path`, and upstream need not have.
+    """
 
     path: str
     symbol: Symbol | Missing
     position: Position
     binding: str | None
     key: str
+    entry: Mapping[str, Any] = field(default_factory=dict)
+    tail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A hook's or an operator's place whose target the release has."""
+
+    binding: HookBinding | KernelBinding
+    at: HookAt | Bind
+    symbol: Symbol
+    position: Position
+
+
+def bound(context: Context) -> Iterator[Bound]:
+    """Yield every place of a hook or an operator whose target resolves; not what is added to."""
+    for hook in context.hooks:
+        if isinstance(hook.symbol, Symbol) and hook.hook.type != "add":
+            place = hook.document.at(*hook.path, "target")
+            yield Bound(hook, hook.at, hook.symbol, place)
+    for kernel in context.kernels:
+        if isinstance(kernel.symbol, Symbol):
+            place = kernel.recipe.at(*kernel.path, "target")
+            yield Bound(kernel, kernel.bind, kernel.symbol, place)
 
 
 def uses(context: Context) -> Iterator[Use]:
@@ -41,7 +72,8 @@ def uses(context: Context) -> Iterator[Use]:
         if kernel.bind.provided_by or kernel.bind.package:
             continue
         place = kernel.recipe.at(*kernel.path, "target")
-        yield Use(kernel.bind.target, kernel.symbol, place, kernel.binding.id, "target")
+        entry = _stated(kernel.bind)
+        yield Use(kernel.bind.target, kernel.symbol, place, kernel.binding.id, "target", entry)
     for member in context.members:
         path = implementation_target(member)
         if path is not None:
@@ -62,18 +94,25 @@ def _hooks(context: Context) -> Iterator[Use]:
     for hook in context.hooks:
         if hook.at.provided_by or hook.at.package:
             continue
-        path, symbol = hook.at.target, hook.symbol
+        path, symbol, tail = hook.at.target, hook.symbol, ""
         if hook.hook.type == "add":
             # The member itself must not be there; what has to exist is what it is added to.
-            path = path.rpartition(".")[0]
+            path, _, name = path.rpartition(".")
+            tail = f".{name}"
         place = hook.document.at(*hook.path, "target")
-        yield Use(path, symbol, place, hook.binding.id, "target")
+        yield Use(path, symbol, place, hook.binding.id, "target", _stated(hook.at), tail)
         if hook.at.readback is not None and hook.readback is not None:
             place = hook.document.at(*hook.path, "readback", "target")
-            yield Use(hook.at.readback.target, hook.readback, place, hook.binding.id, "target")
+            shown, entry = hook.at.readback.target, _stated(hook.at.readback)
+            yield Use(shown, hook.readback, place, hook.binding.id, "readback", entry)
         for i, path in enumerate(hook.hook.repair):
             place = hook.document.at(*hook.path[:2], "repair", i)
             yield Use(path, context.facts.resolve(path), place, hook.binding.id, "repair")
+
+
+def _stated(entry: HookAt | Bind | Readback | Spelling) -> dict[str, Any]:
+    """Return what a document states of an entry, without what is left at its default."""
+    return entry.model_dump(exclude_unset=True)
 
 
 def _names(context: Context) -> Iterator[Use]:
@@ -89,7 +128,9 @@ def _names(context: Context) -> Iterator[Use]:
             call = symbol.path
             place = context.document.at(*path, "call")
             binding = f"factory/{key}" if key == PLATFORM else None
-            yield Use(call, symbol, place, binding, "call")
+            _, name, index = path
+            entry = _stated(context.map.interface[str(name)][int(index)])
+            yield Use(call, symbol, place, binding, "call", entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +154,7 @@ def lost(context: Context) -> tuple[Lost, ...]:
 def _lost(context: Context) -> Iterator[Lost]:
     for use in uses(context):
         if isinstance(use.symbol, Missing):
-            missing = _suggested(context, use.symbol)
+            missing = suggested(context, use.symbol)
             moved = _moved(missing)
             if missing.reason == "dangling_reexport":
                 code = "KA103"
@@ -122,7 +163,8 @@ def _lost(context: Context) -> Iterator[Lost]:
             yield Lost(use, missing, code, moved)
 
 
-def _suggested(context: Context, missing: Missing) -> Missing:
+def suggested(context: Context, missing: Missing) -> Missing:
+    """Return the miss with the places where the symbol may be now; reads the whole release."""
     if context.reader is None or missing.suggestions:
         return missing
     return context.reader.suggest(missing, _fingerprint(context, missing.path))
@@ -161,22 +203,43 @@ def _moved(missing: Missing) -> Suggestion | None:
 
 
 def edit(context: Context, use: Use, path: str) -> str:
-    """Return the YAML that binds the symbol under its other path from (or up to) this release."""
+    """Return the YAML that binds the symbol under its other path from (or up to) this release.
+
+    It is the entry that stands there, with its `args` and all else, under another range. In which
+    release the symbol moved nobody looked up, and the comment says so.
+    """
     if use.key == "class":
         where = path.rpartition(".")
         return f"{where[0]}:{where[2]}"
     if use.key == "repair":
         return path
-    range_ = f">={context.release}"
+    if use.key == "readback":
+        return f"readback: {flow({**use.entry, 'target': path})}"
+    range_, note = f">={context.release}", f"or an earlier release; {context.release} was looked at"
     lowest = min(bounds(context.map.sglang), default=None)
     if lowest is not None and Version(context.release) < lowest:
-        range_ = f"<{lowest}"  # a release from before the claims, where the path is the old one
-    return f'{{sglang: "{range_}", {use.key}: {scalar(path)}}}'
+        # A release from before the claims, where the path is the old one.
+        range_, note = f"<{lowest}", f"where it was so up to then; {context.release} was looked at"
+    stated = {k: v for k, v in use.entry.items() if k not in ("sglang", use.key)}
+    return f"- {flow({'sglang': range_, use.key: path + use.tail, **stated})}  # {note}"
+
+
+def places_now(missing: Missing) -> str | None:
+    """Return a question that names the places where a missing symbol may be, each with how sure."""
+    near = missing.suggestions[:3]
+    if not near:
+        return None
+    paths = " or ".join(s.path for s in near)
+    return f"did you mean {paths}? ({', '.join(confidence(s) for s in near)})"
+
+
+def confidence(suggestion: Suggestion) -> str:
+    """Return how sure a suggestion is, as a percentage; never quite sure."""
+    return f"{min(99, round(suggestion.score * 100))} %"
 
 
 def where_now(context: Context, found: Lost) -> str | None:
     """Return the suggestion for a lost symbol: the edit if it moved, else what is near."""
     if found.moved_to is not None:
         return edit(context, found.use, found.moved_to.path)
-    near = [s.path for s in found.missing.suggestions[:3]]
-    return f"did you mean {' or '.join(near)}?" if near else None
+    return places_now(found.missing)

@@ -29,6 +29,15 @@ def mapping(items: Mapping[str, Any]) -> str:
     return "{" + ", ".join(f"{scalar(k)}: {scalar(v)}" for k, v in items.items()) + "}"
 
 
+def flow(value: Any) -> str:
+    """Return a value as flow YAML, whatever is in it."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{scalar(k)}: {flow(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(flow(item) for item in value) + "]"
+    return scalar(value)
+
+
 def sequence(items: Iterable[Any]) -> str:
     """Return a flow sequence, `[a, b]`."""
     return "[" + ", ".join(scalar(i) for i in items) + "]"

@@ -52,7 +52,7 @@ CODES: dict[str, Code] = {
         Code("KA106", "drift-since-lock", _W, "the symbol differs from what the lock verified"),
         Code("KA107", "not-locked", _W, "the lock holds nothing for this binding and release"),
         Code("KA108", "named-by-reexport", _W, "the target is another name of what upstream uses"),
-        Code("KA109", "inherited-only", _E, "the named class only inherits the member"),
+        Code("KA109", "inherited-only", _W, "the named class only inherits the member"),
         Code("KA110", "not-callable", _E, "what is hooked or called cannot be called"),
         Code("KA111", "hook-breaks-kind", _E, "a hook type that breaks this kind of member"),
         Code("KA112", "guard-off", _E, "defined only under a guard that does not hold here"),
@@ -89,7 +89,7 @@ CODES: dict[str, Code] = {
         Code(
             "KA209", "server-argument", _E, "a server argument that is unknown or of another type"
         ),
-        Code("KA210", "name-collision", _E, "a name of ours that upstream has already taken"),
+        Code("KA210", "name-collision", _W, "a name of ours that upstream has already taken"),
         Code("KA211", "custom-op-key", _W, "custom ops registered where the device does not look"),
         Code(
             "KA301", "implementation-not-found", _E, "an `impl:` or class path that leads nowhere"

@@ -25,6 +25,7 @@ from kunlun_adapt.plan.binding import (
 )
 from kunlun_adapt.plan.members import plan_members, spelled
 from kunlun_adapt.plan.nearest import nearest_range
+from kunlun_adapt.plan.order import ordered
 from kunlun_adapt.upstream import Facts, Missing, Symbol
 
 PLANNED = "its implementation is still to come"
@@ -116,7 +117,7 @@ class _Planner:
         shims = tuple(self._shims())
         placed = sorted(self._kernels(), key=lambda k: (k.bind.target, k.recipe.model.name))
         kernels = tuple(k for k in placed if k.binding.status == "bound")
-        hooked = tuple(self._hooks())
+        hooked = ordered(self._hooks())
         self.bindings.extend(self._not_yet())
         used = {k.recipe.model.name for k in kernels}
         operators = tuple(
@@ -268,6 +269,7 @@ class _Planner:
                     self.bindings.append(absent)
                     continue
                 shows = self.facts.resolve(at.readback.target) if at.readback else None
+                self._watch(hook.watch)
                 yield HookBinding(binding, entry.document, hook, at, path, symbol, shows)
             self.bindings.append(binding)
 
@@ -311,10 +313,16 @@ class _Planner:
         self.bindings.append(binding)
         if binding.status != "excluded":
             symbol = self.facts.resolve(bind.target)
+            self._watch(bind.watch)
             call = symbol
             if bind.style == "oot_forward" and isinstance(symbol, Symbol):
                 call = self._forward(bind.target)
             yield KernelBinding(binding, recipe, bind, path, symbol, call)
+
+    def _watch(self, paths: Iterable[str]) -> None:
+        """Ask for what is watched, so that the lock, which holds what is asked for, has it."""
+        for path in paths:
+            self.facts.resolve(path)
 
     def _forward(self, target: str) -> Symbol | Missing:
         """Return the forward whose signature a registered forward is called with.

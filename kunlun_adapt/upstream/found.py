@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from kunlun_adapt.upstream import syntax
+from kunlun_adapt.upstream.guards import holds
 from kunlun_adapt.upstream.module import Binding, ModuleTable, Scope
 from kunlun_adapt.upstream.symbols import Location, MissingReason
 
@@ -14,8 +14,6 @@ from kunlun_adapt.upstream.symbols import Location, MissingReason
 CLASS_FACTORIES = frozenset(
     {"defstruct", "namedtuple", "NamedTuple", "TypedDict", "make_dataclass", "NewType", "type"}
 )
-
-_OTHER_DEVICE = re.compile(r"\b_?is_(?:cpu|hip|hpu|mlx|mps|musa|npu|rocm|tpu|xpu)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +108,7 @@ def for_other_device(guard: str | None) -> bool:
 
     A Kunlun XPU reports as CUDA; what stands under `_is_npu` alone is not what it runs.
     """
-    for part in (guard or "").split(" and "):
-        if _OTHER_DEVICE.search(part) and "cuda" not in part and not part.startswith("not "):
-            return True
-    return False
+    return holds(guard, "cuda") is False
 
 
 def class_body(found: Found) -> Found | None:

@@ -118,10 +118,6 @@ EXAMPLES: dict[str, Example] = {
         lambda b: b.edit(MAP, AFFINITY, AFFINITY.replace("common.set_affinity", "old.vanished")),
         MAP, "sglang.srt.utils.old.vanished",
     ),
-    "KA104": Example(
-        lambda b: b.edit(MAP, AFFINITY, AFFINITY.replace("set_affinity", "ENABLED")),
-        MAP, "sglang.srt.utils.common.ENABLED", suggests="use `type: set`",
-    ),
     "KA105": Example(
         lambda b: b.edit(ACTIVATION, "def silu_and_mul(input, out=None)",
                          "def silu_and_mul(input, out=None, *, limit=None)"),
@@ -201,18 +197,5 @@ EXAMPLES: dict[str, Example] = {
         lambda b: b.edit(RECIPE, WHEN, "\n      ".join(
             [WHEN, *(f"env.KUNLUN_{i}: present" for i in range(16))])),
         RECIPE, "kernels:", suggests="read fewer things",
-    ),
-    "KA401": Example(
-        lambda b: b.edit(MAP, "hooks:\n", """\
-hooks:
-  - id: silu
-    why: counts calls
-    type: replace
-    impl: "our_impls:set_affinity"
-    at:
-      - {target: sglang.kernels.ops.silu_and_mul, args: {x: input, out: out}}
-"""),
-        MAP, "sglang.kernels.ops.silu_and_mul, args",
-        suggests="{between: [silu_and_mul/silu_and_mul, silu]",
     ),
 }  # fmt: skip

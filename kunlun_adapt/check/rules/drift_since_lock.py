@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.drift import changes
 from kunlun_adapt.check.locked import locked_uses
 from kunlun_adapt.diagnostics import Finding
-from kunlun_adapt.upstream import Symbol
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -18,11 +18,11 @@ def rule(context: Context) -> Iterable[Finding]:
         held = context.lock.symbol(context.release, use.path)
         if held is None:
             continue
-        changes = _changes(held, use.symbol)
-        if changes:
+        changed = changes(held, use.symbol)
+        if changed:
             yield Finding.of(
                 "KA106",
-                f"{use.path} is not what the lock verified: {'; '.join(changes)}",
+                f"{use.path} is not what the lock verified: {'; '.join(changed)}",
                 use.position,
                 binding=use.binding,
                 target=use.path,
@@ -30,18 +30,3 @@ def rule(context: Context) -> Iterable[Finding]:
                 suggestion="look at the change, then run kunlun-adapt lock "
                 f"--sglang {context.release}",
             )
-
-
-def _changes(held: Symbol, now: Symbol) -> list[str]:
-    found = []
-    if held.resolved != now.resolved:
-        found.append(f"defined in {now.resolved}, was {held.resolved}")
-    if held.kind != now.kind:
-        found.append(f"kind {now.kind}, was {held.kind}")
-    was = held.signature.text() if held.signature else "none"
-    text = now.signature.text() if now.signature else "none"
-    if was != text:
-        found.append(f"signature {text}, was {was}")
-    if held.fingerprint != now.fingerprint:
-        found.append("its body changed")
-    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.locked import locked_uses
+from kunlun_adapt.check.locked import locked_uses, watched_uses
 from kunlun_adapt.diagnostics import Finding
 
 
@@ -19,7 +19,7 @@ def rule(context: Context) -> Iterable[Finding]:
             message = f"sglang {context.release} is not in adapt.lock"
             yield Finding.of("KA107", message, context.document.at("sglang"), suggestion=command)
         return
-    for use in locked_uses(context):
+    for use in (*locked_uses(context), *watched_uses(context)):
         if context.lock.symbol(context.release, use.path) is None:
             yield Finding.of(
                 "KA107",

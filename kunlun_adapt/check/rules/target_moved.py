@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.targets import edit, lost
+from kunlun_adapt.check.targets import confidence, edit, lost
 from kunlun_adapt.diagnostics import Finding
 
 
@@ -16,7 +16,8 @@ def rule(context: Context) -> Iterable[Finding]:
             use, now = found.use, found.moved_to
             yield Finding.of(
                 "KA102",
-                f"{use.path} is now {now.path} in sglang {context.release} ({now.why})",
+                f"{use.path} is now {now.path} in sglang {context.release} ({now.why}: "
+                f"{confidence(now)})",
                 use.position,
                 binding=use.binding,
                 target=use.path,

@@ -1,0 +1,179 @@
+"""Which parameters of an upstream call a binding neither maps nor ignores, and which are new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from packaging.version import Version
+
+from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.wording import mapping
+from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.documents import Bind, Document, HookAt
+from kunlun_adapt.plan import WRAPPING, HookBinding, KernelBinding, bind_groups
+from kunlun_adapt.source.signatures import ANY_VALUE
+from kunlun_adapt.source.text import literal_default
+from kunlun_adapt.upstream import Parameter, Signature, Symbol
+
+RECEIVERS = ("method", "classmethod", "property")
+POSITIONAL = ("positional_only", "positional")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place where a call of upstream's is read: `path` leads to its `args` and `ignores`."""
+
+    document: Document[Any]
+    path: tuple[str | int, ...]
+    at: HookAt | Bind
+    others: tuple[HookAt | Bind, ...]
+    """The same binding in other releases."""
+    binding: str
+    call: Symbol
+    signature: Signature
+    operator: Mapping[str, str] | None = None
+    """The parameters of the operator that is bound, None for a hook."""
+
+    @property
+    def receiver(self) -> str | None:
+        """The name of `self` or `cls`, which needs no mapping."""
+        names = self.signature.names
+        return names[0] if names and self.call.kind in RECEIVERS else None
+
+    def free(self) -> list[str]:
+        """Return the parameters that are neither mapped nor ignored."""
+        used = named(self.at)
+        return [n for n in self.signature.names if n not in used and n != self.receiver]
+
+    def make(
+        self, code: str, message: str, path: Sequence[str | int], tip: str | None, key: bool = False
+    ) -> Finding:
+        """Make a finding at a key or a value below the place."""
+        where = (*self.path, *path)
+        return Finding.of(
+            code,
+            f"{message}; upstream: {self.at.target.rpartition('.')[2]}{self.signature.text()}",
+            self.document.key_at(*where) if key else self.document.at(*where),
+            binding=self.binding,
+            target=self.at.target,
+            upstream=self.call.location,
+            suggestion=tip,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """Parameters that stand before a mapped one; `since` is where they were not known yet."""
+
+    names: list[str]
+    before: str
+    since: str | None
+
+
+def places(context: Context) -> Iterator[Place]:
+    """Yield every hook and operator whose call has a signature to compare with."""
+    for hook in context.hooks:
+        symbol = hook.symbol
+        if hook.hook.type not in WRAPPING or not isinstance(symbol, Symbol):
+            continue
+        if symbol.kind != "class" and symbol.signature is not None:
+            yield _of_hook(hook, symbol, symbol.signature)
+    for kernel in context.kernels:
+        call = kernel.call
+        if isinstance(call, Symbol) and call.signature is not None and call.kind != "class":
+            yield _of_kernel(kernel, call, call.signature)
+
+
+def _of_hook(item: HookBinding, symbol: Symbol, signature: Signature) -> Place:
+    others = tuple(at for at in item.hook.at if at is not item.at)
+    return Place(item.document, item.path, item.at, others, item.binding.id, symbol, signature)
+
+
+def _of_kernel(item: KernelBinding, call: Symbol, signature: Signature) -> Place:
+    recipe = item.recipe.model
+    indexes = bind_groups(recipe).get(item.binding.id, [])
+    others = tuple(recipe.binds[i] for i in indexes if recipe.binds[i] is not item.bind)
+    return Place(
+        item.recipe,
+        item.path,
+        item.bind,
+        others,
+        item.binding.id,
+        call,
+        signature,
+        recipe.params,
+    )
+
+
+def named(at: HookAt | Bind) -> set[str]:
+    """Return the upstream parameters that a place maps or ignores."""
+    return {path.partition(".")[0] for path in at.args.values()} | set(at.ignores)
+
+
+def inserted(context: Context, place: Place) -> Inserted | None:
+    """Return the free parameters that upstream put before mapped ones, by all that is known.
+
+    Where a parameter that the binding names is gone, a free one is its new name more likely. Where
+    an earlier release is known to have had the parameter, it was only left out here.
+    """
+    known = place.signature.names
+    if named(place.at) - {*known, "$grid"}:
+        return None
+    mapped = [known.index(root) for root in _roots(place) if root in known]
+    last = max(mapped, default=-1)
+    names = [
+        p.name
+        for index, p in enumerate(place.signature.parameters)
+        if index < last and p.kind in POSITIONAL and p.name in place.free()
+    ]
+    earlier = _earlier(context, place)
+    names = [n for n in names if not any(n in has for _, has in earlier)]
+    if not names:
+        return None
+    follower = next(known[i] for i in sorted(mapped) if i > known.index(names[0]))
+    return Inserted(names, follower, earlier[-1][0] if earlier else None)
+
+
+def _roots(place: Place) -> set[str]:
+    return {path.partition(".")[0] for path in place.at.args.values()} - {place.receiver or ""}
+
+
+def _earlier(context: Context, place: Place) -> list[tuple[str, set[str]]]:
+    """Return what else is known of the call: where, and which parameters it has there."""
+    found: list[tuple[str, set[str]]] = []
+    for at in place.others:
+        if at.args or at.ignores:
+            found.append((f"in its mapping for {at.sglang}", named(at)))
+    if context.lock is not None:
+        paths = {place.call.path, *(at.target for at in place.others)}
+        for release in context.lock.releases:
+            if Version(release) >= Version(context.release):
+                continue
+            for path in paths:
+                symbol = context.lock.symbol(release, path)
+                if symbol is not None and symbol.signature is not None:
+                    found.append((f"in {release}", set(symbol.signature.names)))
+    return found
+
+
+def ignores_with(place: Place, names: list[str]) -> str:
+    """Return the `ignores` that would also name the parameters, each with its own default."""
+    known = place.signature.names
+    ignores = {n: v for n, v in _as_mapping(place.at.ignores).items() if n in known}
+    parameters = [p for p in place.signature.parameters if p.name in names]
+    added = {p.name: _allowed(p) for p in parameters}
+    tip = f"`ignores: {mapping({**ignores, **added})}`"
+    return f"map it in `args`, or {tip}" if ANY_VALUE in added.values() else tip
+
+
+def _allowed(parameter: Parameter) -> Any:
+    """The only value with which a parameter may be ignored: its default, if that is a plain one."""
+    plain, value = literal_default(parameter.default)
+    plain = plain and parameter.has_default and not isinstance(value, (list, tuple))
+    return value if plain else ANY_VALUE
+
+
+def _as_mapping(ignores: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
+    return dict(ignores) if isinstance(ignores, Mapping) else dict.fromkeys(ignores, ANY_VALUE)

@@ -1,0 +1,57 @@
+"""KA112: defined only under a guard that does not hold on the platform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.guards import can_hold, definitions, devices
+from kunlun_adapt.check.targets import bound
+from kunlun_adapt.check.wording import listed
+from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.upstream import Location, Symbol
+
+
+def rule(context: Context) -> Iterable[Finding]:
+    """Report targets that none of a binding's profiles has a definition of."""
+    for item in bound(context):
+        reports = devices(context, item.binding)
+        off = _off(context, item.symbol, set(reports.values()))
+        if off is None or not reports:
+            continue
+        guard, location = off
+        where = listed([f"{name} (reports as {device})" for name, device in reports.items()])
+        plural = "s" if len(reports) > 1 else ""
+        yield Finding.of(
+            "KA112",
+            f"{item.symbol.path} exists only where `{guard}` holds, which it does not in the "
+            f"profile{plural} {where}",
+            item.position,
+            binding=item.binding.binding.id,
+            target=item.symbol.path,
+            upstream=location,
+            suggestion="bind what upstream runs on this platform instead, or end the range before "
+            f"{context.release}",
+        )
+
+
+def _off(context: Context, symbol: Symbol, reports: set[str]) -> tuple[str, Location] | None:
+    """Return the guard that keeps a symbol, or a class around it, from being defined."""
+    for owner in _owners(context, symbol):
+        found = definitions(owner)
+        if not any(can_hold(item.guard, reports) for item in found):
+            guards = dict.fromkeys(item.guard for item in found if item.guard)
+            return " or ".join(guards), owner.location
+    return None
+
+
+def _owners(context: Context, symbol: Symbol) -> Iterator[Symbol]:
+    """Yield a symbol and the classes in which it is named."""
+    yield symbol
+    path = symbol.path.rpartition(".")[0]
+    while path:
+        owner = context.facts.resolve(path)
+        if not isinstance(owner, Symbol) or owner.kind != "class":
+            return
+        yield owner
+        path = path.rpartition(".")[0]

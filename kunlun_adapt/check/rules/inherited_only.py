@@ -1,0 +1,42 @@
+"""KA109: the named class only inherits the member."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.kinds import kind_findings
+from kunlun_adapt.check.targets import bound
+from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.plan import HookBinding, KernelBinding
+from kunlun_adapt.upstream import Symbol
+
+
+def rule(context: Context) -> Iterable[Finding]:
+    """Report members that are bound on a class which has them from a base of the release."""
+    broken = {(f.binding, f.target) for f in kind_findings(context, "KA111")}
+    for item in bound(context):
+        symbol, base = item.symbol, item.symbol.inherited_from
+        id = item.binding.binding.id
+        if base is None or (id, item.at.target) in broken:
+            continue
+        yield Finding.of(
+            "KA109",
+            f"{symbol.path} is inherited from {base}; {_outcome(item.binding, symbol, base)}",
+            item.position,
+            binding=id,
+            target=item.at.target,
+            upstream=symbol.location,
+            suggestion=f"name the class that defines it: target: {base}.{symbol.name}",
+        )
+
+
+def _outcome(binding: HookBinding | KernelBinding, symbol: Symbol, base: str) -> str:
+    if isinstance(binding, KernelBinding) and not symbol.path.startswith(f"{symbol.module}."):
+        # Kernels are patched where they are defined; see `source.compile`.
+        return "the operator would serve every class that has it from there"
+    owner = symbol.path.rpartition(".")[0].rpartition(".")[2]
+    return (
+        f"what is bound here reaches {owner} and its subclasses, and no other class that has it "
+        f"from {base.rpartition('.')[2]}"
+    )
