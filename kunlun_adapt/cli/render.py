@@ -70,7 +70,7 @@ def render(
         typer.Option(
             "--against",
             metavar="RELEASE",
-            help="Show what changes from that release to this.",
+            help="Show what the code becomes in that release, as a unified diff.",
             show_default=False,
             callback=named_release,
         ),
@@ -89,7 +89,7 @@ def render(
 
       kunlun-adapt render --sglang 0.5.19 --check rendered/0.5.19/card
 
-      kunlun-adapt render platform --sglang 0.5.23 --against 0.5.19
+      kunlun-adapt render platform --sglang 0.5.19 --against 0.5.23
     """
     _one_job(out=out, check=check, against=against, json=format is TextOrJson.JSON)
     with cannot():
@@ -99,24 +99,24 @@ def render(
             fail(f"--check {check}: {fault}", "make it with kunlun-adapt render --out DIR")
         spec = sglang or default_release(catalog, open_lock(root))
         source = _source(root, catalog, spec, profile.value, offline, quiet)
+        if against is not None:
+            other = _source(root, catalog, against, profile.value, offline, quiet)
+            _compare(source, other, module, quiet=quiet)
+            return
         modules = _selected(source.modules, module)
         if out is not None:
             _write(out, modules, whole=module is None)
             if not quiet:
                 remark(f"{len(modules)} modules written to {out}")
             return
-        before: Mapping[str, str] | None = None
-        if check is not None:
-            before = _read(check, modules)
-        elif against is not None:
-            older = _source(root, catalog, against, profile.value, offline, quiet)
-            before = older.modules
-    if before is not None:
-        stale = _differences(before, modules, module)
+        on_disk = _read(check, modules) if check is not None else None
+    if on_disk is not None:
+        names = list(modules) if module else sorted({*on_disk, *modules})
+        stale = _differences(on_disk, modules, names, ("a", "b"))
         emit(stale)
-        if check is not None and not stale and not quiet:
+        if not stale and not quiet:
             emit(f"{check} is what sglang {source.release} ({profile.value}) renders to\n")
-        if check is not None and stale:
+        if stale:
             hint = f"kunlun-adapt render --sglang {spec} --profile {profile.value} --out {check}"
             remark(f"{check} is stale; try: {hint}")
             raise typer.Exit(EXIT_FINDINGS)
@@ -143,6 +143,17 @@ def _selected(modules: Mapping[str, str], name: str | None) -> dict[str, str]:
         if candidate in modules:
             return {candidate: modules[candidate]}
     fail(f"no generated module {name!r}", f"one of: {', '.join(modules)}")
+
+
+def _compare(source: Source, other: Source, module: str | None, *, quiet: bool) -> None:
+    """Print what one release's code becomes in another, under the names of both."""
+    both = {**other.modules, **source.modules}
+    names = list(_selected(both, module)) if module else sorted(both)
+    labels = (f"sglang-{source.release}", f"sglang-{other.release}")
+    changes = _differences(source.modules, other.modules, names, labels)
+    emit(changes)
+    if not changes and not quiet:
+        remark(f"the code is the same in sglang {source.release} and {other.release}")
 
 
 def _one_job(*, out: Path | None, check: Path | None, against: str | None, json: bool) -> None:
@@ -208,11 +219,18 @@ def _is_generated(path: Path) -> bool:
     return not quote and _MARK in docstring
 
 
-def _differences(before: Mapping[str, str], after: Mapping[str, str], only: str | None) -> str:
-    names = list(after) if only else sorted({*before, *after})
+def _differences(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    names: Iterable[str],
+    labels: tuple[str, str],
+) -> str:
     lines: list[str] = []
     for name in names:
         old = before.get(name, "").splitlines(keepends=True)
         new = after.get(name, "").splitlines(keepends=True)
-        lines += difflib.unified_diff(old, new, f"a/{name}.py", f"b/{name}.py", n=2)
+        # A module that only one side has is made or dropped, as diff itself says it.
+        old_name = f"{labels[0]}/{name}.py" if name in before else "/dev/null"
+        new_name = f"{labels[1]}/{name}.py" if name in after else "/dev/null"
+        lines += difflib.unified_diff(old, new, old_name, new_name, n=2)
     return "".join(lines)

@@ -36,7 +36,7 @@ def edit(tmp_path: Path) -> Edit:
         root = tmp_path / "workspace"
         if not root.exists():
             root.mkdir()
-            for name in ("operator_recipes", "templates"):
+            for name in ("operator_recipes", "recipes", "templates"):
                 shutil.copytree(ROOT / name, root / name)
             for name in ("platform_map.yaml", "adapt.lock"):
                 shutil.copy(ROOT / name, root / name)

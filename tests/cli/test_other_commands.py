@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kunlun_adapt import __version__
-from tests.cli.conftest import ROOT, Edit, Run
+from tests.cli.conftest import Edit, Run
 
 
 def test_help_and_version(run: Run) -> None:
@@ -96,15 +96,14 @@ def test_explain_suggests(run: Run) -> None:
 
 
 @pytest.mark.upstream
-def test_render_check_shows_just_what_changed(run: Run, edit: Edit) -> None:
-    root = edit(
-        {"why: --attention-backend refuses names": "why: --attention-backend rejects names"}
-    )
+def test_render_check_shows_just_what_changed(run: Run, edit: Edit, tmp_path: Path) -> None:
+    root, folder = edit({}), tmp_path / "rendered"
+    arguments = ("render", "--workspace", root, "--sglang", "0.5.19", "--profile", "simulator")
+    assert run(*arguments, "--out", folder).exit_code == 0
+    assert run(*arguments, "--check", folder).exit_code == 0
+    edit({"why: --attention-backend refuses names": "why: --attention-backend rejects names"})
     edit({"400..768": "400..700"}, file="operator_recipes/moe.yaml")
-    folder = ROOT / "rendered" / "0.5.19" / "simulator"
-    arguments = ("--sglang", "0.5.19", "--profile", "simulator", "--check", folder)
-    assert run("render", *arguments).exit_code == 0
-    result = run("render", "--workspace", root, *arguments)
+    result = run(*arguments, "--check", folder)
     changed = [
         line
         for line in result.stdout.splitlines()
@@ -205,10 +204,24 @@ def test_render_on_a_terminal_cuts_no_line(run: Run, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.upstream
-def test_render_against_shows_a_release_s_changes(run: Run) -> None:
-    result = run("render", "platform", "--sglang", "0.5.23", "--against", "0.5.19")
-    assert "-    def get_mha_kv_pool_cls(self):" in result.stdout
-    assert "+    def get_kv_pool_cls(self, *, kind):" in result.stdout
+def test_render_against_shows_what_the_code_becomes(run: Run) -> None:
+    arguments = ("render", "--sglang", "0.5.19", "--against", "0.5.23")
+    shown = run(*arguments).stdout
+    assert "--- sglang-0.5.19/platform.py\n+++ sglang-0.5.23/platform.py\n" in shown
+    assert "-    def get_mha_kv_pool_cls(self):" in shown
+    assert "+    def get_kv_pool_cls(self, *, kind):" in shown
+    only = run("render", "platform", *arguments[1:]).stdout
+    assert only in shown and only.count("+++ ") == 1
+    same = run("render", "--sglang", "0.5.19", "--against", "0.5.19")
+    assert (same.exit_code, same.stdout) == (0, "") and "is the same" in same.stderr
+
+
+@pytest.mark.upstream
+def test_render_against_names_a_module_that_one_release_has(run: Run) -> None:
+    gate = ("render", "gate_sigmoid_mul", "--sglang", "0.5.17", "--against", "0.5.19")
+    result = run(*gate)
+    assert result.exit_code == 0
+    assert "--- /dev/null\n+++ sglang-0.5.19/operators/gate_sigmoid_mul.py\n" in result.stdout
 
 
 @pytest.mark.upstream
