@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
+from rapidfuzz import process
 from rich.console import Console
 from rich.table import Table
 
@@ -24,12 +26,17 @@ from kunlun_adapt.cli.common import (
     open_workspace,
 )
 from kunlun_adapt.diagnostics import CODES, AdaptError
+from kunlun_adapt.diagnostics.report import aligned
 from kunlun_adapt.documents import Catalog
 from kunlun_adapt.plan import Binding, make_plan
+from kunlun_adapt.plan.binding import Kind, Status
 from kunlun_adapt.upstream import Facts, LockFacts, Resolver
 
 _WIDE_ONLY = ("family", "target", "claims", "file", "line")
 """Columns that a narrow terminal goes without; a pipe and JSON have them all."""
+
+
+_STATUSES: tuple[Status, ...] = get_args(Status)
 
 
 class What(str, Enum):
@@ -41,10 +48,49 @@ class What(str, Enum):
     RELEASES = "releases"
 
 
+class By(str, Enum):
+    """What the coverage is counted by."""
+
+    FAMILY = "family"
+    KIND = "kind"
+
+
 def list_(
     what: Annotated[What, typer.Argument(help="What to list.")],
     sglang: OneRelease = None,
     workspace: Workspace = None,
+    by: Annotated[
+        By | None,
+        typer.Option("--by", help="Bindings: only count them, by this.", show_default=False),
+    ] = None,
+    status: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--status",
+            metavar="STATUS",
+            help="Bindings: only these: bound, planned or excluded. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--family",
+            metavar="FAMILY",
+            help="Bindings: only of this family. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            metavar="KIND",
+            help="Bindings: only factory, method, hook, kernel or shim. May be given several "
+            "times.",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[TextOrJson, typer.Option("--format", help="Output.")] = TextOrJson.TEXT,
     offline: Offline = False,
     quiet: Quiet = False,
@@ -55,10 +101,17 @@ def list_(
 
       kunlun-adapt list bindings --sglang 0.5.19
 
+      kunlun-adapt list bindings --by family
+
+      kunlun-adapt list bindings --status planned --family moe
+
       kunlun-adapt list operators --format json
 
       kunlun-adapt list codes
     """
+    _for_bindings(what, {"--by": by, "--status": status, "--family": family, "--kind": kind})
+    _known("--status", status, _STATUSES)
+    _known("--kind", kind, get_args(Kind))
     with cannot():
         if what is What.CODES:
             rows = [
@@ -81,8 +134,69 @@ def list_(
             if spec in lock.releases
             else Resolver(obtain(spec, offline=offline, quiet=quiet))
         )
-        rows = [_binding(b) for b in union_of_profiles(catalog, facts)]
-        _show({"release": facts.version, "bindings": rows}, format)
+        every = union_of_profiles(catalog, facts)
+        _known("--family", family, sorted({b.family for b in every}))
+        bindings = [
+            b
+            for b in every
+            if (not status or b.status in status)
+            and (not family or b.family in family)
+            and (not kind or b.kind in kind)
+        ]
+        if by is not None:
+            _coverage(bindings, by, facts.version, format)
+            return
+        _show({"release": facts.version, "bindings": [_binding(b) for b in bindings]}, format)
+        if format is TextOrJson.TEXT and not quiet:
+            emit("\n")
+            _coverage(bindings, By.FAMILY, facts.version, format)
+
+
+def _for_bindings(what: What, options: dict[str, object]) -> None:
+    """Refuse options that would do nothing. Raises BadParameter."""
+    given = [name for name, value in options.items() if value]
+    if given and what is not What.BINDINGS:
+        raise typer.BadParameter(f"{given[0]} is for bindings, and {what.value} have none of it")
+
+
+def _known(option: str, given: list[str] | None, names: Sequence[str]) -> None:
+    """Raises BadParameter for a name that stands for nothing: it would list nothing."""
+    for name in given or ():
+        if name not in names:
+            near = process.extractOne(name, names, score_cutoff=60)
+            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(names)}"
+            raise typer.BadParameter(f"{option}: there is no {name!r}; {hint}")
+
+
+def _coverage(bindings: Sequence[Binding], by: By, release: str, format: TextOrJson) -> None:
+    """Print how many bindings are bound, planned and excluded in each group, and in all."""
+    groups = sorted({getattr(b, by.value) for b in bindings})
+    rows = [
+        {by.value: group, **_counts(b for b in bindings if getattr(b, by.value) == group)}
+        for group in groups
+    ]
+    total = _counts(bindings)
+    if format is TextOrJson.JSON:
+        emit(as_json({"release": release, "by": by.value, "groups": rows, "total": total}))
+        return
+    headings = (by.value, *_STATUSES, "total")
+    lines = [[str(row[name]) for name in headings] for row in rows]
+    lines.append(["total", *map(str, total.values())])
+    console = Console()
+    if not console.is_terminal:
+        emit("".join(f"{line}\n" for line in aligned([headings, *lines])))
+        return
+    table = Table(box=None, header_style="bold")
+    for index, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if index else "left")
+    for line in lines:
+        table.add_row(*line, style="bold" if line is lines[-1] else None)
+    console.print(table, markup=False)
+
+
+def _counts(bindings: Iterable[Binding]) -> dict[str, int]:
+    found = [b.status for b in bindings]
+    return {**{s: found.count(s) for s in _STATUSES}, "total": len(found)}
 
 
 def union_of_profiles(catalog: Catalog, facts: Facts) -> list[Binding]:

@@ -66,7 +66,7 @@ def render_text(
         if len(reports) == 1 or shown:
             lines.append(closing_line(report))
     if len(reports) > 1:
-        lines.extend([*([""] if lines else ()), *_columns(summary_table(reports))])
+        lines.extend([*([""] if lines else ()), *aligned(summary_table(reports))])
     lines.extend(notes)
     return "\n".join(lines) + "\n"
 
@@ -83,7 +83,7 @@ def summary_table(reports: Sequence[ReleaseReport]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows as aligned lines, the first column to the left and numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

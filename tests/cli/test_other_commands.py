@@ -60,12 +60,62 @@ def test_list_bindings_fits_a_narrow_terminal(run: Run, monkeypatch: pytest.Monk
     piped = run(*arguments).stdout.splitlines()
     assert {line.count("\t") for line in piped} == {9}, "a pipe has all columns"
     monkeypatch.setenv("FORCE_COLOR", "1")
-    for width, columns in (("80", "id kind status served why"), ("400", "id kind family target")):
+    for width, columns in (("80", "id kind status served why"), ("2000", "id kind family target")):
         monkeypatch.setenv("COLUMNS", width)
         shown = re.sub(r"\x1b\[[0-9;]*m", "", run(*arguments).stdout).splitlines()
         assert " ".join(shown[0].split()).startswith(columns)
         assert max(map(len, shown)) <= int(width)
     assert len(shown) == len(piped) + 1, "where it fits, each binding has one line"
+
+
+def test_list_bindings_ends_with_the_coverage(run: Run) -> None:
+    arguments = ("list", "bindings", "--sglang", "0.5.19")
+    rows, _, table = run(*arguments).stdout.partition("\n\n")
+    heading, *groups, total = [line.split() for line in table.splitlines()]
+    assert heading == ["family", "bound", "planned", "excluded", "total"]
+    assert total == ["total", *(str(sum(int(g[i]) for g in groups)) for i in range(1, 5))]
+    assert int(total[4]) == len(rows.splitlines())
+    assert run(*arguments, "--by", "family").stdout == table
+    kinds = run(*arguments, "--by", "kind").stdout.splitlines()
+    assert kinds[0].split()[0] == "kind" and kinds[-1].split() == total
+    body = json.loads(run(*arguments, "--by", "family", "--format", "json").stdout)
+    assert (body["schema"], body["by"], body["release"]) == (1, "family", "0.5.19")
+    assert [str(g["family"]) for g in body["groups"]] == [g[0] for g in groups]
+    assert body["total"]["total"] == int(total[4])
+
+
+def test_list_bindings_filters(run: Run) -> None:
+    def ids(*options: str) -> list[str]:
+        result = run("list", "bindings", "--sglang", "0.5.19", "--format", "json", *options)
+        return [b["id"] for b in json.loads(result.stdout)["bindings"]]
+
+    every = ids()
+    assert "rms_norm/RMSNorm" in ids("--family", "norm") and "worker-affinity" in ids(
+        "--kind", "hook"
+    )
+    assert "worker-affinity" not in ids("--family", "norm")
+    states = [ids("--status", s) for s in ("bound", "planned", "excluded")]
+    assert sorted(i for state in states for i in state) == sorted(every)
+    assert sorted(ids("--status", "bound", "--status", "planned")) == sorted(states[0] + states[1])
+    assert ids("--status", "bound", "--kind", "shim") == ["shim/sgl_kernel"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("bindings", "--family", "nrom"), "did you mean norm?"),
+        (("bindings", "--status", "planed"), "did you mean planned?"),
+        (("bindings", "--kind", "xyz"), "one of factory, method, hook, kernel, shim"),
+        (("codes", "--family", "norm"), "--family is for bindings"),
+        (("operators", "--by", "family"), "--by is for bindings"),
+    ],
+)
+def test_list_refuses_what_would_list_nothing(
+    run: Run, options: tuple[str, ...], said: str
+) -> None:
+    result = run("list", *options)
+    assert result.exit_code == 2 and result.stdout == ""
+    assert said in " ".join(result.stderr.replace("│", " ").split())
 
 
 def test_list_the_rest(run: Run) -> None:
