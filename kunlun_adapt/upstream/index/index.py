@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from typing import Any
 
 from kunlun_adapt.upstream.found import Found
 from kunlun_adapt.upstream.index.cache import Stored
-from kunlun_adapt.upstream.index.records import Definition, Import
+from kunlun_adapt.upstream.index.records import Definition, Import, Reference
+from kunlun_adapt.upstream.index.references import References
 from kunlun_adapt.upstream.index.rows import (
     aliases_in,
     definitions_in,
@@ -36,6 +37,7 @@ class Index:
         self._table = lru_cache(None)(stored.table)
         self._importers: dict[str, tuple[Import, ...]] = {}
         self._subclasses: dict[str, tuple[Definition, ...]] = {}
+        self._references = References(self)
 
     @property
     def digest(self) -> str:
@@ -171,6 +173,39 @@ class Index:
         """Whether a dotted name in a module's or class's body is the object."""
         found = self.lookup.named(module, owners, text)
         return isinstance(found, Found) and found.dotted == resolved
+
+    def file(self, module: str) -> str | None:
+        """The file of a module."""
+        number = self._numbers.get(module)
+        return None if number is None else self._stored.modules[number][1]
+
+    def calling(self, name: str) -> tuple[str, ...]:
+        """The modules that call something as `x.name(…)`."""
+        return self._modules("called", name)
+
+    def importing(self, module: str) -> tuple[str, ...]:
+        """The modules that import a module, or something from it, by exactly this name."""
+        return self._modules("sources", module)
+
+    def _modules(self, table: str, key: str) -> tuple[str, ...]:
+        return tuple(self._stored.modules[n][0] for n in self._table(table).get(key, ()))
+
+    def expect(self, paths: Iterable[str]) -> None:
+        """Say which objects `references` will be asked for, so that it parses no module twice."""
+        self._references.expect(paths)
+
+    def references(self, path: str) -> tuple[Reference, ...]:
+        """Every use of the object that a path leads to, in its own module and its importers."""
+        return self._references.references(path)
+
+    def method_calls(self, class_path: str, name: str) -> tuple[Reference, ...]:
+        """The calls `x.name(…)` that may reach a class's method.
+
+        These are calls on `self`, `cls` and `super()` in the class and its relatives, on what the
+        text shows to be an instance, and, where no other class of the release has the method, on
+        anything.
+        """
+        return self._references.method_calls(class_path, name)
 
     @property
     def lookup(self) -> Lookup:

@@ -70,7 +70,7 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class CallForm:
-    """How a call passes its arguments; `values` are the literals among them, by place or name.
+    """How a call passes its arguments.
 
     `grid` tells a launch (`kernel[grid](…)`) from a plain call. `star` and `double_star` say that
     the call unpacks something, so that more may be passed than the text shows.
@@ -95,6 +95,5 @@ class Reference:
     location: Location
     call: CallForm | None = None
     on_import: bool = False
-    guard: str | None = None
     within: str = ""
     """The name that holds it: of the container, alias or class attribute, if one is bound."""

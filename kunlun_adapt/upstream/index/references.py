@@ -1,0 +1,222 @@
+"""Who uses an object: the modules that can name it are parsed, and each use is followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from kunlun_adapt.upstream import syntax
+from kunlun_adapt.upstream.found import Found
+from kunlun_adapt.upstream.index.receivers import Receiver
+from kunlun_adapt.upstream.index.records import Reference
+from kunlun_adapt.upstream.index.uses import Use, find_uses
+from kunlun_adapt.upstream.lookup import ROOT
+from kunlun_adapt.upstream.module import absolute_in
+from kunlun_adapt.upstream.symbols import Location, Symbol
+
+if TYPE_CHECKING:
+    from kunlun_adapt.upstream.index.index import Index
+
+#: Methods of Python's own types: a call of one of these says nothing about a class of the release.
+_BUILTIN = frozenset(
+    name
+    for kind in (
+        dict,
+        list,
+        set,
+        frozenset,
+        str,
+        bytes,
+        tuple,
+        int,
+        float,
+        object,
+        type,
+        BaseException,
+    )
+    for name in dir(kind)
+)
+
+
+class References:
+    """Finds uses. Each module is parsed once for all names that are of interest by then."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._names: set[str] = set()
+        self._uses: dict[str, tuple[int, tuple[Use, ...]]] = {}
+        self._found: dict[str, tuple[Reference, ...]] = {}
+        self._calls: dict[tuple[str, str], tuple[Reference, ...]] = {}
+        self._families: dict[str, frozenset[str]] = {}
+
+    def expect(self, paths: Iterable[str]) -> None:
+        """Say which objects will be asked for, so that no module is parsed twice."""
+        for path in paths:
+            self._names |= self._names_of(path)
+
+    def references(self, path: str) -> tuple[Reference, ...]:
+        """Every use of the object that a path leads to."""
+        symbol = self._index.resolver.resolve(path)
+        if not isinstance(symbol, Symbol) or symbol.kind in ("module", "external"):
+            return ()
+        key = symbol.resolved
+        if key not in self._found:
+            names = self._names_of(key)
+            self._names |= names
+            found = [
+                _reference(module, self._file(module), use)
+                for module in self._modules_naming(symbol)
+                for use in self._module_uses(module, names)
+                if self._means(module, use, key)
+            ]
+            self._found[key] = tuple(dict.fromkeys(found))
+        return self._found[key]
+
+    def method_calls(self, class_path: str, name: str) -> tuple[Reference, ...]:
+        """The calls `x.name(…)` that may reach a class's method."""
+        symbol = self._index.resolver.resolve(class_path)
+        if not isinstance(symbol, Symbol):
+            return ()
+        key = (symbol.resolved, name)
+        if key not in self._calls:
+            self._names.add(name)
+            self._calls[key] = tuple(dict.fromkeys(self._method_calls(symbol, name)))
+        return self._calls[key]
+
+    def _names_of(self, path: str) -> set[str]:
+        """The names under which an object, and the class around it, may stand in a text."""
+        symbol = self._index.resolver.resolve(path)
+        if not isinstance(symbol, Symbol):
+            return set()
+        names = {symbol.name, symbol.qualname.rpartition(".")[2]}
+        if "." not in symbol.qualname:
+            names |= {known.rpartition(".")[2] for known in self._index.known_as(path)}
+            names |= {item.name for item in self._index.importers(path)}
+        return names - {""}
+
+    def _modules_naming(self, symbol: Symbol) -> tuple[str, ...]:
+        """The modules that can name an object: its own, its importers, those that import these."""
+        owner = f"{symbol.module}.{symbol.qualname.partition('.')[0]}"
+        exposing = [known.rpartition(".")[0] for known in self._index.known_as(owner)]
+        modules = [symbol.module, *exposing]
+        modules += [item.module for item in self._index.importers(owner)]
+        for module in dict.fromkeys(exposing):
+            modules += [item.module for item in self._index.importers(module)]
+        modules += self._index.importing(ROOT)
+        return tuple(dict.fromkeys(modules))
+
+    def _module_uses(self, module: str, names: Iterable[str]) -> tuple[Use, ...]:
+        """The uses of interest in a module; empty, unparsed, where none of the names is in it."""
+        held = self._uses.get(module)
+        if held is not None and held[0] == len(self._names):
+            return held[1]
+        release = self._index.resolver.release
+        source = release.read(self._file(module)) or b""
+        if not any(name.encode() in source for name in names):
+            return ()
+        try:
+            tree = syntax.parse_module(source, module)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return ()
+        is_package = self._file(module).endswith("/__init__.py")
+        uses = find_uses(tree, absolute_in(module, is_package), self._names)
+        self._uses[module] = (len(self._names), uses)
+        return uses
+
+    def _file(self, module: str) -> str:
+        return self._index.file(module) or ""
+
+    def _means(self, module: str, use: Use, resolved: str) -> bool:
+        if not use.text:
+            return False
+        if use.imported is not None:
+            symbol = self._index.resolver.resolve(use.imported)
+            return isinstance(symbol, Symbol) and symbol.resolved == resolved
+        if use.local:
+            return False
+        found = self._index.lookup.named(module, list(use.owners), use.text)
+        if not isinstance(found, Found):
+            return False
+        return any(item.dotted == resolved for item in (found, *found.others))
+
+    def _method_calls(self, klass: Symbol, name: str) -> Iterator[Reference]:
+        family = self._family(klass.resolved)
+        definers = {
+            item.path.rpartition(".")[0]
+            for item in self._index.definitions(name)
+            if "." in item.qualname
+        }
+        exclusive = definers <= family and name not in _BUILTIN
+        modules = self._index.calling(name)
+        if not exclusive:
+            near = {path.rpartition(".")[0] for path in family}
+            for path in sorted(family):
+                near |= {item.module for item in self._index.importers(path)}
+                near.add(self._module_of(path))
+            modules = tuple(module for module in modules if module in near)
+        for module in modules:
+            for use in self._module_uses(module, (name,)):
+                if use.leaf != name or use.call is None:
+                    continue
+                if self._reaches(module, use, family, exclusive):
+                    yield _reference(module, self._file(module), use)
+
+    def _reaches(self, module: str, use: Use, family: frozenset[str], exclusive: bool) -> bool:
+        if use.receiver is not None:
+            return self._class_of(module, use.receiver) in family
+        if not use.text:
+            return exclusive
+        if "." not in use.text:
+            return False
+        if use.imported is None and use.local:
+            return exclusive
+        root = use.imported or use.text
+        if use.imported is not None:
+            owner = self._index.resolver.resolve(root.rpartition(".")[0])
+            known = isinstance(owner, Symbol)
+            path = owner.resolved if isinstance(owner, Symbol) else ""
+        else:
+            found = self._index.lookup.named(module, list(use.owners), use.text.rpartition(".")[0])
+            known = isinstance(found, Found)
+            path = found.dotted if isinstance(found, Found) else ""
+            if isinstance(found, Found) and found.binding and found.binding.kind == "assignment":
+                # A module-level object: what class it is of, the text may tell.
+                made = found.binding.call or ""
+                if made and found.table is not None:
+                    klass = self._index.lookup.named(found.module, [], made)
+                    if isinstance(klass, Found) and klass.is_class:
+                        return klass.dotted in family
+                return exclusive
+        return path in family if known else exclusive
+
+    def _class_of(self, module: str, receiver: Receiver) -> str:
+        if receiver.how in ("self", "super"):
+            return f"{module}.{receiver.text}"
+        found = self._index.lookup.named(module, [], receiver.text)
+        return found.dotted if isinstance(found, Found) else ""
+
+    def _family(self, resolved: str) -> frozenset[str]:
+        """A class, the classes below it, and those above it, whose `self` may be one of it."""
+        if resolved not in self._families:
+            lookup = self._index.lookup
+            found = lookup.walk(resolved)
+            above = [item.dotted for item in lookup.mro(found)[0]] if found is not None else []
+            below = [item.path for item in self._index.subclasses(resolved)]
+            self._families[resolved] = frozenset([resolved, *above, *below])
+        return self._families[resolved]
+
+    def _module_of(self, path: str) -> str:
+        symbol = self._index.resolver.resolve(path)
+        return symbol.module if isinstance(symbol, Symbol) else ""
+
+
+def _reference(module: str, file: str, use: Use) -> Reference:
+    return Reference(
+        kind=use.kind,
+        module=module,
+        scope=use.scope,
+        location=Location(file, use.line),
+        call=use.call,
+        on_import=use.on_import,
+        within=use.within,
+    )
