@@ -1,15 +1,15 @@
 """Which optional arguments a tier may read: those that are present once it is tried.
 
 A condition on an absent argument does not hold where tiers are analysed, but the compiled one would
-raise in the middle of a call. So a tier asks for `residual: present` before it reads more of it, or
-a tier above, which asks for `residual: none` alone, has taken all calls without it.
+raise in the middle of a call. So a tier asks for `residual: present` before it reads a property of
+it, or a tier above, which asks for `residual: none` alone, has taken all calls without it. What is
+asked of an optional scalar itself needs no such care: its test asks for None first.
 """
 
 from __future__ import annotations
 
 from kunlun_adapt.plan.conditions import Condition
 from kunlun_adapt.plan.tiers import TierTable
-from kunlun_adapt.plan.value_tests import OneOf, Presence
 
 
 def unguarded(table: TierTable) -> list[tuple[str, str]]:
@@ -50,7 +50,8 @@ def present(table: TierTable) -> dict[str, frozenset[str]]:
 
 
 def _takes_none(condition: Condition) -> bool:
-    return condition.subject.prop is None and isinstance(condition.test, (OneOf, Presence))
+    """Tell whether the compiled test answers for None: all do that are asked of a bare name."""
+    return condition.subject.prop is None
 
 
 def _proves(condition: Condition) -> set[str]:

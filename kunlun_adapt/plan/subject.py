@@ -44,7 +44,7 @@ class Subject:
 
     `scope` is "call" for what is read per call, else "env", "server" or "op" (read once). `kind` is
     the declared kind of a bare name ("int", "float", "bool", "str", "object", "Tensor"), once a
-    tier table knows it.
+    tier table knows it; `optional` says that the bare name may be None.
     """
 
     text: str
@@ -53,6 +53,7 @@ class Subject:
     prop: str | None = None
     index: int | None = None
     kind: str | None = None
+    optional: bool = False
 
     @property
     def never_bool(self) -> bool:

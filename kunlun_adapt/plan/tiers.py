@@ -226,7 +226,9 @@ def _typed(
     fault = _unfit(kind, test)
     if fault:
         raise ConditionError(f"{subject.text}: {fault}", subject=subject.text)
-    return Condition(replace(subject, kind=kind), test)
+    param = params.get(subject.root)
+    optional = param is not None and param.optional
+    return Condition(replace(subject, kind=kind, optional=optional), test)
 
 
 def _unfit(kind: str | None, test: Test) -> str | None:

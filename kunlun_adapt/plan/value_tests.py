@@ -2,8 +2,8 @@
 
 `holds` and the compiled expression agree on every value that the subject can have. On None a test
 other than OneOf and Presence does not hold here, where the expression would raise: `guarded` finds
-the conditions that could meet it. A server argument can be unset or text in any release, so what is
-asked of it as a number first asks whether it is one.
+the conditions that could meet it. An optional scalar may be None, and a server argument may be text
+as well, so what is asked of them as numbers first asks whether they are.
 """
 
 from __future__ import annotations
@@ -181,8 +181,10 @@ NUMERIC = (Compare, Between, Divisible, PowerOfTwo, Near)
 
 
 def _numeric(subject: Subject, read: str, text: str, kind: str = "(int, float)") -> str:
-    """Return the test, for a server argument behind the question whether it is a number."""
-    return f"(isinstance({read}, {kind}) and {text})" if subject.scope == "server" else text
+    """Return the test behind the question whether there is a number, where there may be none."""
+    if subject.scope == "server":
+        return f"(isinstance({read}, {kind}) and {text})"
+    return f"({read} is not None and {text})" if subject.optional else text
 
 
 def _within(read: str, shown: Any) -> str:
