@@ -22,6 +22,8 @@ UPSTREAM = "sglang"
 SURE = 0.7
 MARGIN = 0.04
 SAME_BODY = 0.95
+SERVER = ("srt", "kernels", "jit_kernel")
+"""The parts of upstream between which code of the server moves."""
 
 _LOST: WeakKeyDictionary[Context, tuple[Lost, ...]] = WeakKeyDictionary()
 
@@ -192,14 +194,35 @@ def _fingerprint(context: Context, path: str) -> str | None:
 
 
 def _moved(missing: Missing) -> Suggestion | None:
-    """Return where the symbol is now, if one place carries its name and stands out."""
+    """Return where the symbol is now, if one place carries its name and stands out.
+
+    A method of another class, and what another part of upstream (`multimodal_gen`) calls alike,
+    is the same thing only where it does the same.
+    """
     leaf = missing.path.rpartition(".")[2]
     same = [s for s in missing.suggestions if s.path.rpartition(".")[2] == leaf]
     if not same or same[0].score < SURE:
         return None
-    if len(same) > 1 and same[0].score < SAME_BODY and same[0].score - same[1].score < MARGIN:
+    if same[0].score >= SAME_BODY:
+        return same[0]
+    if len(same) > 1 and same[0].score - same[1].score < MARGIN:
         return None
-    return same[0]
+    alike = _class_of(same[0].path) == _class_of(missing.path) and (
+        _part_of(same[0].path) == _part_of(missing.path)
+    )
+    return same[0] if alike else None
+
+
+def _class_of(path: str) -> str:
+    """Return the name of the class that a path leads into, "" without one."""
+    owner = path.split(".")[-2]
+    return owner if owner[:1].isupper() else ""
+
+
+def _part_of(path: str) -> str:
+    """Return the part of upstream that a path lies in; the server and its kernels are one."""
+    part = path.split(".")[1]
+    return "srt" if part in SERVER else part
 
 
 def edit(context: Context, use: Use, path: str) -> str:
