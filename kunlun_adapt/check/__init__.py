@@ -33,7 +33,10 @@ def check_release(
         for profile in document.model.device.profiles
     )
     context = Context(catalog, document, facts, plans, lock, beyond_claims)
-    rules = RULES if context.claimed or beyond_claims else (*DOCUMENT_RULES, *CLAIM_RULES)
+    asked = context.claimed or beyond_claims
+    # Where there is no door for a platform, whatever else falls short only repeats that.
+    open_ = asked and not context.platform_packages_missing
+    rules = RULES if open_ else (*DOCUMENT_RULES, *CLAIM_RULES)
     found = accepted(context, (item for rule in rules for item in rule(context)))
     count = _count(plans)
     return ReleaseReport(

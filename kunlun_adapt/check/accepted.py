@@ -10,11 +10,15 @@ from kunlun_adapt.diagnostics import Finding, Severity
 from kunlun_adapt.documents import in_range
 from kunlun_adapt.documents.platform_map import Accept
 
+PLATFORM = ("factory/", "method/")
+"""How the bindings of the platform itself are called: the map accepts what is said of them."""
+
 
 def accepted(context: Context, findings: Iterable[Finding]) -> Iterator[Finding]:
     """Turn each accepted warning into information that says why it was accepted.
 
-    An error stays one: what cannot work does not work better for a reason.
+    An error stays one: what cannot work does not work better for a reason. What the map accepts at
+    its top holds for findings about the platform, and for those about no binding.
     """
     reasons = {
         (binding, accept.code): accept.why
@@ -24,6 +28,8 @@ def accepted(context: Context, findings: Iterable[Finding]) -> Iterator[Finding]
     }
     for finding in findings:
         why = reasons.get((finding.binding or "", finding.code))
+        if why is None and (finding.binding or PLATFORM[0]).startswith(PLATFORM):
+            why = reasons.get(("", finding.code))
         if why is None or finding.severity is not Severity.WARNING:
             yield finding
         else:
@@ -32,6 +38,7 @@ def accepted(context: Context, findings: Iterable[Finding]) -> Iterator[Finding]
 
 
 def _accepts(context: Context) -> Iterator[tuple[str, list[Accept]]]:
+    yield "", context.map.accepts
     for hook in context.hooks:
         yield hook.binding.id, hook.hook.accepts
     for kernel in context.kernels:

@@ -24,7 +24,8 @@ class ImplUse:
 
     `positional` are passed in order and `keywords` by name; both are None where the way in which
     it is called is not ours to check (classes, values). `operator` says that they are an operator's
-    parameters, which a parameter of another name must not take.
+    parameters, which a parameter of another name must not take. `member` is the method of
+    upstream's platform that it stands for.
     """
 
     path: str
@@ -33,6 +34,7 @@ class ImplUse:
     positional: tuple[str, ...] | None = None
     keywords: tuple[str, ...] = ()
     operator: bool = False
+    member: Symbol | None = None
 
 
 def impl_uses(context: Context) -> Iterator[ImplUse]:
@@ -77,7 +79,15 @@ def _map(context: Context) -> Iterator[ImplUse]:
                 path = (*path, plan.profile)
             at = document.at(*path)
             positional, keywords = _member_call(member.symbol, member.value)
-            yield ImplUse(str(member.content), at, member.binding.id, positional, keywords)
+            method = member.symbol if positional is not None else None
+            yield ImplUse(
+                str(member.content),
+                at,
+                member.binding.id,
+                positional,
+                keywords,
+                member=method if isinstance(method, Symbol) else None,
+            )
     for hook in context.hooks:
         if hook.hook.impl is None:
             continue

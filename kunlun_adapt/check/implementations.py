@@ -24,12 +24,13 @@ MAX_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """What a path leads to; `signature` is known for plain functions alone."""
+    """What a path leads to; `signature` and `returns` are known for plain functions alone."""
 
     path: str
     kind: str
     signature: Signature | None = None
     location: str = ""
+    returns: ast.expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,8 @@ class Implementations:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             plain = not node.decorator_list
             signature = Signature.from_ast(node.args) if plain else None
-            return Implementation(path, "function", signature, where)
+            returns = node.returns if plain else None
+            return Implementation(path, "function", signature, where, returns)
         kind = "class" if isinstance(node, ast.ClassDef) else "value"
         return Implementation(path, kind, None, where)
 

@@ -8,6 +8,9 @@ from typing import Protocol
 from kunlun_adapt.diagnostics.codes import CODES
 from kunlun_adapt.diagnostics.severity import Severity
 
+DECIDES = "KA205"
+"""The code that says that nothing can be bound in a release: it comes before all others."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
@@ -56,8 +59,8 @@ class Finding:
     suggestion: str | None = None
 
     @property
-    def sort_key(self) -> tuple[Position, str, str]:
-        return (self.position, self.code, self.message)
+    def sort_key(self) -> tuple[bool, Position, str, str]:
+        return (self.code != DECIDES, self.position, self.code, self.message)
 
     @classmethod
     def of(

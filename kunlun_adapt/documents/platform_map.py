@@ -166,7 +166,8 @@ class HookAt(Strict):
 class Accept(Strict):
     """A warning about a binding that was looked at and taken as it is, and the reason.
 
-    It is then reported as information only. Errors cannot be accepted.
+    It is then reported as information only. Errors cannot be accepted. Those at the top of the map
+    speak of the platform itself and of what belongs to no hook and no operator.
     """
 
     code: Annotated[str, Field(pattern=r"^KA[0-9]{3}$")]
@@ -182,7 +183,7 @@ class Hook(Strict):
 
     A planned one is checked against upstream like any other and may leave open what implements it.
     `watch` names upstream functions that it depends on without binding them; `runs_after` names
-    hooks that must have run before it where several change one call.
+    hooks that are applied before it where several change one call: it wraps what they left.
     """
 
     id: Slug
@@ -244,11 +245,24 @@ class LandingPoint(Strict):
 
 
 class Conflict(Strict):
-    """Bindings that must not be combined, and what was decided."""
+    """Bindings that must not be combined, and what was decided.
+
+    `keep` names the side that stays: where it is bound, no other side may be. Without it the
+    decision lets them all stay.
+    """
 
     between: list[str]
+    keep: str | None = None
     decision: str
     recorded: Date
+
+    @model_validator(mode="after")
+    def _keeps_a_side(self) -> Conflict:
+        if self.keep is not None and self.keep not in self.between:
+            raise PydanticCustomError(
+                "conflict", "keep names {keep}, which is not in between", {"keep": repr(self.keep)}
+            )
+        return self
 
 
 class OutOfTreeModel(Strict):
@@ -299,3 +313,4 @@ class PlatformMap(Strict):
     landing_points: list[LandingPoint] = []
     conflicts: list[Conflict] = []
     stack: list[dict[str, str]] = []
+    accepts: list[Accept] = []

@@ -133,7 +133,8 @@ UPSTREAM: dict[str, str] = {
             return gpu_id
         """,
     "sglang/srt/utils/old.py": "from sglang.srt.utils.common import vanished\n",
-    "sglang/srt/managers/scheduler.py": "def run_scheduler_process(server_args):\n    pass\n",
+    "sglang/srt/managers/scheduler.py": "def run_scheduler_process(server_args):\n    load_plugins()\n",
+    "sglang/srt/model_executor/graphs.py": "def wanted(platform):\n    return platform.capabilities.graph_capture\n",
 }
 
 WORKSPACE: dict[str, str] = {
@@ -206,6 +207,8 @@ hooks:
     value: [kunlun]
     at:
       - {target: sglang.srt.utils.common.CHOICES}
+stack:
+  - {sglang: ">=0", verified: simulator}
 """,
     RECIPE: """\
 apiVersion: kunlun-adapt/v1

@@ -23,7 +23,7 @@ PLANNED = """\
 
 EXAMPLES: dict[str, Example] = {
     "KA011": Example(
-        lambda b: b.add(MAP, STACK), MAP, '">=0.5.17,<0.5.24"',
+        lambda b: b.edit(MAP, "stack:\n", STACK), MAP, '">=0.5.17,<0.5.24"',
         suggests="run kunlun-adapt lock --sglang 0.5.17 --sglang 0.5.18", locked=True,
     ),
     "KA313": Example(

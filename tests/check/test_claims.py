@@ -56,7 +56,7 @@ def test_of_the_checked_release_another_code_speaks(bench: Bench) -> None:
 
 @pytest.mark.parametrize("row", ['"0.5.18"', '"not a version"', '">=0.5"', '"1.2.99999999"'])
 def test_rows_of_the_stack_name_releases(bench: Bench, row: str) -> None:
-    changed = bench.add(MAP, f"stack:\n  - {{sglang: {row}, torch: 'x'}}\n")
+    changed = bench.edit(MAP, "stack:\n", f"stack:\n  - {{sglang: {row}, torch: 'x'}}\n")
     found = [f for f in changed.findings(lock=lock_of(bench)) if f.code == "KA011"]
     assert len(found) == (row == '"0.5.18"')
 

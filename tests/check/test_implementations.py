@@ -92,7 +92,6 @@ CALLS = [
     ("def silu_golden(x, out)", "def silu_golden(x, out, limit)", "nothing is passed for 'limit'"),
     ("def set_affinity(call)", "def set_affinity(gpu_id, tp_size)", "nothing is passed for 'tp_size'"),
     ("def set_affinity(call)", "def set_affinity()", "takes 0 positional arguments and gets 1"),
-    ("def total_memory(device_id=0)", "def total_memory(device)", "it does not take 'device_id'"),
 ]  # fmt: skip
 
 

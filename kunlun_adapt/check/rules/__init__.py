@@ -20,7 +20,6 @@ from kunlun_adapt.check.rules import (
     hook_breaks_kind,
     hook_on_replaced_class,
     hook_on_value,
-    hook_order,
     implementation_not_found,
     implementation_signature,
     inherited_only,
@@ -68,7 +67,6 @@ Rule = Callable[[Context], Iterable[Finding]]
 
 DOCUMENT_RULES: tuple[Rule, ...] = (
     unresolved_reference.rule,
-    hook_order.rule,
     range_overlap.rule,
     missing_why.rule,
     implementation_not_found.rule,

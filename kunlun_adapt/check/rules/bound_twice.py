@@ -3,92 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from kunlun_adapt.check.context import Context, member_path
-from kunlun_adapt.diagnostics import Finding, Position
+from kunlun_adapt.check.patches import WRAPPERS, Patch, both_names, decide, decided, shared_targets
+from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.plan import Member, Plan
-from kunlun_adapt.upstream import Symbol
-
-ADDITIVE = ("register", "extend")
-"""Hooks of these types add to what is there; two of them do not get in each other's way."""
-
-
-@dataclass(frozen=True, slots=True)
-class Patch:
-    """One binding that changes one upstream definition."""
-
-    id: str
-    names: frozenset[str]
-    type: str
-    process: frozenset[str]
-    symbol: Symbol
-    target: str
-    position: Position
 
 
 def rule(context: Context) -> Iterable[Finding]:
-    """Report pairs on one definition (a re-export counts as its definition) without a decision."""
-    decided = [frozenset(c.between) for c in context.map.conflicts]
+    """Report pairs of which only one can stay in place, unless a decision is recorded.
+
+    KA403 speaks of hooks that wrap, and KA405 of a kernel and a hook.
+    """
     for plan in context.plans:
-        seen: dict[str, list[Patch]] = {}
-        for patch in _patches(plan):
-            for earlier in seen.setdefault(patch.symbol.resolved, []):
-                if _collide(earlier, patch) and not _decided(earlier, patch, decided):
-                    yield _report(earlier, patch)
-            seen[patch.symbol.resolved].append(patch)
+        for earlier, patch in shared_targets(plan):
+            hooks = (earlier.hook is not None) + (patch.hook is not None)
+            wraps = earlier.type in WRAPPERS or patch.type in WRAPPERS
+            if hooks != 1 and not wraps and not decided(context, earlier, patch):
+                yield _report(earlier, patch)
         yield from _members(context, plan)
 
 
-def _patches(plan: Plan) -> Iterator[Patch]:
-    for kernel in (*plan.kernels, *plan.planned_kernels):
-        if isinstance(kernel.symbol, Symbol):
-            yield Patch(
-                id=kernel.binding.id,
-                names=frozenset({kernel.binding.id, kernel.recipe.model.name}),
-                type=kernel.bind.style,
-                process=frozenset(),
-                symbol=kernel.symbol,
-                target=kernel.bind.target,
-                position=kernel.recipe.at(*kernel.path, "target"),
-            )
-    for hook in (*plan.hooks, *plan.planned_hooks):
-        if isinstance(hook.symbol, Symbol):
-            yield Patch(
-                id=hook.binding.id,
-                names=frozenset({hook.binding.id}),
-                type=hook.hook.type,
-                process=frozenset(hook.hook.process or ()),
-                symbol=hook.symbol,
-                target=hook.at.target,
-                position=hook.document.at(*hook.path, "target"),
-            )
-
-
-def _collide(one: Patch, other: Patch) -> bool:
-    if one.type in ADDITIVE and other.type in ADDITIVE:
-        return False
-    apart = one.process and other.process and not one.process & other.process
-    return one.id != other.id and not apart
-
-
-def _decided(one: Patch, other: Patch, decided: list[frozenset[str]]) -> bool:
-    return any(one.names & names and other.names & names for names in decided)
-
-
 def _report(earlier: Patch, patch: Patch) -> Finding:
-    definition = patch.symbol.resolved
-    both = "" if earlier.target == patch.target else f" (both names mean {definition})"
     return Finding.of(
         "KA401",
         f"{patch.id} ({patch.type}) and {earlier.id} ({earlier.type}) both patch "
-        f"{patch.target}{both}; {_outcome(earlier, patch)}",
+        f"{patch.target}{both_names(earlier, patch)}; {_outcome(earlier, patch)}",
         patch.position,
         binding=patch.id,
         target=patch.target,
         upstream=patch.symbol.location,
-        suggestion="merge them, or record what was decided in conflicts: "
-        f'- {{between: [{earlier.id}, {patch.id}], decision: "…", recorded: YYYY-MM-DD}}',
+        suggestion=f"merge them, or record what was decided in {decide(earlier, patch)}",
     )
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.server_args import CLASS, nearest_server_arg, unknown_server_arg
 from kunlun_adapt.check.targets import UPSTREAM, Lost, lost, nearest, where_now
 from kunlun_adapt.diagnostics import Finding
-from kunlun_adapt.plan import SERVER_ARGS
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -24,20 +22,6 @@ def rule(context: Context) -> Iterable[Finding]:
                 target=use.path,
                 upstream=nearest(context, missing),
                 suggestion=_suggestion(context, found),
-            )
-    yield from _server_args(context)
-
-
-def _server_args(context: Context) -> Iterator[Finding]:
-    for i, arg in enumerate(context.map.server_args):
-        if unknown_server_arg(context, arg, arg.arg):
-            yield Finding.of(
-                "KA101",
-                f"sglang {context.release} has no server argument {arg.arg!r}",
-                context.document.at("server_args", i, "arg"),
-                binding=f"method/{SERVER_ARGS}",
-                target=f"{CLASS}.{arg.arg}",
-                suggestion=nearest_server_arg(context, arg.arg),
             )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.hook_order import unkept_orders
 from kunlun_adapt.check.keys import give, given_keys, misspelt_keys
 from kunlun_adapt.check.left import member_names, unknown_members
 from kunlun_adapt.check.releases import known_releases
@@ -25,6 +26,7 @@ def rule(context: Context) -> Iterable[Finding]:
     for recipe in context.operators:
         yield from _operator(recipe, keys)
     yield from _recipes(context)
+    yield from unkept_orders(context)
 
 
 def _bindings(context: Context, keys: set[str]) -> set[str]:

@@ -1,0 +1,33 @@
+"""KA405: a kernel and a hook on one symbol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.patches import WRAPPERS, Patch, both_names, decide, decided, shared_targets
+from kunlun_adapt.diagnostics import Finding
+
+
+def rule(context: Context) -> Iterable[Finding]:
+    """Report definitions that an operator and a hook change, unless a decision is recorded."""
+    for plan in context.plans:
+        for one, other in shared_targets(plan):
+            kernel, hook = (one, other) if one.hook is None else (other, one)
+            differ = kernel.hook is None and hook.hook is not None
+            if differ and not decided(context, kernel, hook):
+                yield _report(kernel, hook)
+
+
+def _report(kernel: Patch, hook: Patch) -> Finding:
+    outcome = "the hook wraps our kernel" if hook.type in WRAPPERS else "the hook hides the kernel"
+    return Finding.of(
+        "KA405",
+        f"{hook.id} ({hook.type}) hooks {hook.target}{both_names(kernel, hook)}, which "
+        f"{kernel.id} ({kernel.type}) binds to an operator; kernels go in first, so {outcome}",
+        hook.position,
+        binding=hook.id,
+        target=hook.target,
+        upstream=hook.symbol.location,
+        suggestion=f"drop one of them, or record what was decided in {decide(kernel, hook)}",
+    )

@@ -1,0 +1,105 @@
+"""KA210: a name of ours that means something of upstream's in this release."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from kunlun_adapt.check.bodies import statement
+from kunlun_adapt.check.context import Context
+from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.plan import HookBinding
+from kunlun_adapt.upstream import Location, Symbol
+
+FORWARD = "forward_"
+PLAIN_TORCH = "native"
+"""The dispatch key that leads to the forward in plain PyTorch, which is nobody's device."""
+
+
+def rule(context: Context) -> Iterable[Finding]:
+    """Report names that we register or dispatch by and that the release has taken."""
+    if context.reader is None or context.platform_class is None:
+        return
+    for hook in context.hooks:
+        if hook.hook.type == "register" and isinstance(hook.symbol, Symbol):
+            yield from _registered(context, hook, hook.symbol)
+    yield from _dispatch(context)
+
+
+def _registered(context: Context, hook: HookBinding, registers: Symbol) -> Iterator[Finding]:
+    value = hook.hook.value
+    names = value if isinstance(value, list) else [value]
+    taken = {**_in_table(context, hook.readback), **_decorated(context, registers)}
+    for name in names[:1]:
+        at = taken.get(name) if isinstance(name, str) else None
+        if at is not None:
+            yield Finding.of(
+                "KA210",
+                f"{hook.binding.id} registers {name!r}, which sglang {context.release} has taken: "
+                "ours takes its place for every model",
+                hook.document.at(*hook.path[:2], "value"),
+                binding=hook.binding.id,
+                target=hook.at.target,
+                upstream=at,
+                suggestion="register another name, or say that it is meant: "
+                '`accepts: [{code: KA210, why: "…"}]`',
+            )
+
+
+def _in_table(context: Context, table: object) -> dict[str, Location]:
+    """The keys with which a table of upstream's begins."""
+    if context.reader is None or not isinstance(table, Symbol):
+        return {}
+    node = statement(context.reader, table)
+    value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    if not isinstance(value, ast.Dict):
+        return {}
+    return {
+        key.value: table.location
+        for key in value.keys
+        if isinstance(key, ast.Constant) and isinstance(key.value, str)
+    }
+
+
+def _decorated(context: Context, registers: Symbol) -> dict[str, Location]:
+    """The names under which functions of the same module are registered by a decorator."""
+    reader = context.reader
+    table = reader.table(registers.module) if reader is not None else None
+    found: dict[str, Location] = {}
+    for bound in table.scope.bindings.values() if table is not None else ():
+        for binding in bound:
+            if table is None or registers.qualname not in binding.decorators:
+                continue
+            node = table.node(binding)
+            for item in getattr(node, "decorator_list", ()):
+                if isinstance(item, ast.Call) and ast.unparse(item.func) == registers.qualname:
+                    for given in item.args[:1]:
+                        if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                            found[given.value] = Location(table.file, binding.line)
+    return found
+
+
+def _dispatch(context: Context) -> Iterator[Finding]:
+    """A key leads to upstream's own `forward_<key>` where a class has one."""
+    keys: dict[str, Symbol] = {}
+    for kernel in context.kernels:
+        if kernel.bind.style == "oot_forward" and isinstance(kernel.symbol, Symbol):
+            for profile in context.map.device.profiles.values():
+                name = f"{FORWARD}{profile.dispatch_key}"
+                found = context.facts.resolve(f"{kernel.bind.target}.{name}")
+                if isinstance(found, Symbol):
+                    keys.setdefault(profile.dispatch_key, found)
+    for name, profile in context.map.device.profiles.items():
+        key = profile.dispatch_key
+        if key in keys and key not in (PLAIN_TORCH, profile.reports_as):
+            yield Finding.of(
+                "KA210",
+                f"the dispatch key {key!r} is a device of sglang {context.release}: every operator "
+                f"without a kernel of ours runs its {FORWARD}{key}",
+                context.document.at("device", "profiles", name, "dispatch_key"),
+                binding="factory/device.dispatch_key",
+                target=keys[key].path,
+                upstream=keys[key].location,
+                suggestion=f"take {PLAIN_TORCH}, a key of your own, or that of the device that the "
+                f"profile answers to ({profile.reports_as})",
+            )
