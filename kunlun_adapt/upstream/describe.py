@@ -24,6 +24,7 @@ MAX_VALUE_CHARACTERS = 400
 _CACHES = frozenset({"lru_cache", "cache", "cache_once"})
 _PROPERTIES = frozenset({"property", "cached_property", "abstractproperty"})
 _CUSTOM_OPS = frozenset({"register_custom_op", "custom_op"})
+STRUCT = "msgspec.Struct"
 _JITS = frozenset({"triton.jit", "gluon.jit", "triton.experimental.gluon.jit"})
 
 
@@ -183,12 +184,31 @@ def _constructor(lookup: Lookup, found: Found) -> Signature | None:
             return _dataclass_signature(klass, classes)
         if "NamedTuple" in {base.rpartition(".")[2] for base in klass.binding.bases}:
             return Signature(tuple(_own_fields(klass, False).values()))
+    if STRUCT in foreign:
+        return _struct_signature(classes)
     return Signature() if classes and not set(foreign) - {"ABC", "abc.ABC"} else None
 
 
 def _is_dataclass(klass: Found) -> bool:
     assert klass.binding is not None
     return any(name.rpartition(".")[2] == "dataclass" for name in klass.binding.decorators)
+
+
+def _struct_signature(classes: tuple[Found, ...]) -> Signature:
+    """How a `msgspec.Struct` is called: all fields of its classes, those by keyword last."""
+    fields: dict[str, Parameter] = {}
+    for klass in reversed(classes):
+        node = _class_node(klass)
+        only = any(item.arg == "kw_only" and _true(item.value) for item in node.keywords)
+        # A field that a subclass states again keeps its place.
+        fields.update(_own_fields(klass, only))
+    return _ordered(fields)
+
+
+def _ordered(fields: dict[str, Parameter]) -> Signature:
+    ordered = [item for item in fields.values() if item.kind == "positional"]
+    ordered += [item for item in fields.values() if item.kind == "keyword_only"]
+    return Signature(tuple(ordered))
 
 
 def _dataclass_signature(klass: Found, classes: tuple[Found, ...]) -> Signature:
@@ -200,9 +220,7 @@ def _dataclass_signature(klass: Found, classes: tuple[Found, ...]) -> Signature:
             # A field that a subclass states again keeps its place.
             fields[name] = parameter
     fields = {name: item for name, item in fields.items() if item.default != _NOT_IN_INIT}
-    ordered = [item for item in fields.values() if item.kind == "positional"]
-    ordered += [item for item in fields.values() if item.kind == "keyword_only"]
-    return Signature(tuple(ordered))
+    return _ordered(fields)
 
 
 def _is_in_mro_of(klass: Found, base: Found, classes: tuple[Found, ...]) -> bool:

@@ -126,6 +126,16 @@ def class_body(found: Found) -> Found | None:
     return None
 
 
+def is_rebuilt(klass: Found) -> bool:
+    """Whether the class's name is bound again, to what a call such as `defstruct` makes of it."""
+    if klass.table is None or klass.binding is None or klass.owners:
+        return False
+    return any(
+        (item.call or "").rpartition(".")[2] in CLASS_FACTORIES
+        for item in klass.table.scope.bindings.get(klass.binding.name, [])
+    )
+
+
 def own_scopes(klass: Found) -> list[Scope]:
     """Where a class's own members are bound: given to it later, then in its body."""
     assert klass.table is not None and klass.binding is not None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from kunlun_adapt.upstream import syntax
 from kunlun_adapt.upstream.found import (
     Found,
     Lost,
@@ -13,6 +14,7 @@ from kunlun_adapt.upstream.found import (
     distinct,
     is_declared_only,
     is_definition,
+    is_rebuilt,
     merge,
     own_scopes,
     preference,
@@ -38,6 +40,7 @@ class Lookup:
         self.known: Callable[[str], ModuleTable | None] | None = None
         self._tables: dict[str, ModuleTable | Lost | None] = {}
         self._names: dict[tuple[str, str], Found | Lost] = {}
+        self._donors: dict[str, tuple[Found, ...]] = {}
         self._mros: dict[str, tuple[tuple[Found, ...], tuple[str, ...]]] = {}
 
     def table(self, module: str) -> ModuleTable | Lost | None:
@@ -322,7 +325,42 @@ class Lookup:
                 result = self._choose(klass.table, owners, scope.bindings[name], seen)
                 if result is not None:
                     return result
+        for donor in self.donors(klass):
+            for scope in own_scopes(donor):
+                fields = [item for item in scope.bindings.get(name, []) if item.annotated]
+                if fields and donor.table is not None and donor.binding is not None:
+                    owners = (*donor.owners, donor.binding)
+                    result = self._choose(donor.table, owners, fields, seen)
+                    if isinstance(result, Found):
+                        return replace(result, inherited_from=donor.dotted)
         return None
+
+    def donors(self, klass: Found) -> tuple[Found, ...]:
+        """The classes whose annotated fields a class made by a call (`defstruct`) takes over.
+
+        They are those of a list of classes in the module that is also given to the class as an
+        attribute; that is how `ServerArgs` is put together since 0.5.20.
+        """
+        key = klass.dotted
+        if key not in self._donors:
+            self._donors[key] = tuple(self._find_donors(klass)) if is_rebuilt(klass) else ()
+        return self._donors[key]
+
+    def _find_donors(self, klass: Found) -> Iterator[Found]:
+        table = klass.table
+        given = None if table is None else table.attached.get(klass.qualname)
+        if table is None or given is None:
+            return
+        aliases = {item.alias for bound in given.bindings.values() for item in bound if item.alias}
+        for name in sorted(aliases):
+            for binding in table.scope.bindings.get(name, []):
+                if binding.kind != "assignment" or binding.type_checking:
+                    continue
+                for text in syntax.names_of(table.node(binding)):
+                    found = self.dotted_name(table, (), text)
+                    body = class_body(found) if isinstance(found, Found) else None
+                    if body is not None:
+                        yield body
 
     def mro(self, owner: Found) -> tuple[tuple[Found, ...], tuple[str, ...]]:
         """A class's bases in Python's order, itself first, and the bases from elsewhere."""

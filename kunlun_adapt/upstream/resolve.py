@@ -83,12 +83,13 @@ class Resolver:
             return {}
         found: dict[str, Symbol] = {}
         for klass in self.lookup.mro(owner)[0]:
-            for scope in own_scopes(klass):
-                for name in scope.bindings:
-                    if name not in found:
-                        symbol = self.resolve(f"{class_path}.{name}")
-                        if isinstance(symbol, Symbol):
-                            found[name] = symbol
+            scopes = [*own_scopes(klass)]
+            scopes += [scope for donor in self.lookup.donors(klass) for scope in own_scopes(donor)]
+            for name in dict.fromkeys(name for scope in scopes for name in scope.bindings):
+                if name not in found:
+                    symbol = self.resolve(f"{class_path}.{name}")
+                    if isinstance(symbol, Symbol):
+                        found[name] = symbol
         return found
 
     def _find(self, path: str) -> Found | Missing:

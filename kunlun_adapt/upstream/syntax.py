@@ -122,6 +122,15 @@ def strings_of(node: ast.expr | None) -> tuple[str, ...] | None:
     return None if None in values else tuple(value for value in values if value is not None)
 
 
+def names_of(node: ast.stmt) -> tuple[str, ...]:
+    """The dotted names in the list or tuple that a statement assigns; none where it is no such."""
+    value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    if not isinstance(value, ast.List | ast.Tuple):
+        return ()
+    names = [dotted(item) for item in value.elts]
+    return () if None in names else tuple(name for name in names if name is not None)
+
+
 def is_type_checking(test: ast.expr) -> bool:
     """Whether a condition is `TYPE_CHECKING`, which is false whenever code runs."""
     return (dotted(test) or "").rpartition(".")[2] == "TYPE_CHECKING"

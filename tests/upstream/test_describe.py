@@ -80,7 +80,7 @@ def test_details_of_a_function_and_a_constant(resolver: Make) -> None:
 
 
 CONSTRUCTORS = """
-import dataclasses, enum
+import dataclasses, enum, msgspec
 from dataclasses import dataclass, field, KW_ONLY
 from typing import ClassVar, NamedTuple
 class Init:
@@ -108,6 +108,15 @@ class Named(NamedTuple):
     x: int
     y: int = 0
 class Shape(Protocol): ...
+class Struct(msgspec.Struct):
+    a: int
+    b: int = 1
+    shared: ClassVar[int] = 3
+class Later(Struct, kw_only=True):
+    c: list = msgspec.field(default_factory=list)
+    d: int
+class Again(Struct):
+    a: int = 0
 """
 
 
@@ -123,6 +132,9 @@ class Shape(Protocol): ...
         ("Only", "(b, *, a)"),
         ("Named", "(x, y=0)"),
         ("Shape", None),
+        ("Struct", "(a, b=1)"),
+        ("Later", "(a, b=1, *, c=list(), d)"),
+        ("Again", "(a=0, b=1)"),
     ],
 )
 def test_how_a_class_is_called(resolver: Make, name: str, text: str | None) -> None:

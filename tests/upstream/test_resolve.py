@@ -138,15 +138,19 @@ def test_a_branch_for_another_vendor_is_not_the_first_choice(resolver: Make) -> 
                     def h(device): ...
                 else:
                     def h(cpu): ...
+                if _is_cpu and _has_amx:
+                    def k(cpu): ...
+                else:
+                    def k(rest): ...
             """
         }
     )
     texts = {}
-    for name in "fgh":
+    for name in "fghk":
         found = _symbol(facts, f"sglang.a.{name}")
         texts[name] = found.signature.text() if found.signature else None
         assert len(found.variants) == 1
-    assert texts == {"f": "(rest)", "g": "(both)", "h": "(device)"}
+    assert texts == {"f": "(rest)", "g": "(both)", "h": "(device)", "k": "(rest)"}
 
 
 def test_the_last_unguarded_definition_wins_and_none_stands_back(resolver: Make) -> None:
@@ -345,6 +349,37 @@ def test_defstruct_rebinds_the_class_and_keeps_its_members(resolver: Make) -> No
     found = _symbol(facts, "sglang.a.Args")
     assert (found.kind, found.signature, found.location.line) == ("class", None, 4)
     assert _symbol(facts, "sglang.a.Args.check").kind == "method"
+
+
+def test_a_struct_takes_over_the_fields_of_the_classes_that_it_is_made_of(resolver: Make) -> None:
+    facts = resolver(
+        {
+            "sglang/a.py": """
+                from sglang.b import Model, Cache
+                class Args:
+                    def check(self): ...
+                _PARTS = [Model, Cache]
+                _fields = collect(_PARTS)
+                Args._PARTS = _PARTS
+                Args = msgspec.defstruct("Args", _fields, namespace={**vars(Args)})
+                class Plain: ...
+                Plain.parts = _PARTS
+            """,
+            "sglang/b.py": """
+                class Model:
+                    path: str
+                    derived = Derived(fn="x")
+                class Cache:
+                    page_size: int = 1
+            """,
+        }
+    )
+    found = _symbol(facts, "sglang.a.Args.page_size")
+    assert (found.kind, found.inherited_from) == ("attribute", "sglang.b.Cache")
+    assert found.resolved == "sglang.b.Cache.page_size"
+    assert _missing(facts, "sglang.a.Args.derived").reason == "symbol_missing"
+    assert set(facts.members("sglang.a.Args")) == {"check", "_PARTS", "path", "page_size"}
+    assert _missing(facts, "sglang.a.Plain.path").reason == "symbol_missing"
 
 
 def test_a_package_name_hides_the_module_of_the_same_name(resolver: Make) -> None:
