@@ -12,6 +12,7 @@ from kunlun_adapt.cli.explain import explain
 from kunlun_adapt.cli.listing import list_
 from kunlun_adapt.cli.lock import lock
 from kunlun_adapt.cli.render import render
+from kunlun_adapt.cli.schema import schema
 from kunlun_adapt.cli.serve import ServeCommand, serve
 from kunlun_adapt.cli.validate import validate
 
@@ -46,6 +47,7 @@ app.command()(render)
 app.command(name="list")(list_)
 app.command()(explain)
 app.command()(lock)
+app.command()(schema)
 app.command(cls=ServeCommand, options_metavar="[OPTIONS] -- SGLANG-ARGUMENTS...")(serve)
 
 

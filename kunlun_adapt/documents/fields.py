@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 API_VERSION = "kunlun-adapt/v1"
@@ -78,6 +78,13 @@ def _matching(pattern: re.Pattern[str], what: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _like(pattern: re.Pattern[str]) -> WithJsonSchema:
+    """Return what an editor is told of a text of this form."""
+    return WithJsonSchema(
+        {"type": "string", "pattern": f"^({pattern.pattern})$".replace("\\Z", "")}
+    )
+
+
 def _no_keyword(text: str) -> str:
     for part in re.split("[.:]", text):
         if keyword.iskeyword(part):
@@ -102,22 +109,28 @@ Target = Annotated[
     str,
     _matching(_DOTTED, "a dotted path such as package.module.Class.method"),
     AfterValidator(_no_keyword),
+    _like(_DOTTED),
 ]
 Impl = Annotated[
     str,
     _matching(_IMPL, "an implementation path such as package.module:name"),
     AfterValidator(_no_keyword),
+    _like(_IMPL),
 ]
 Identifier = Annotated[
-    str, _matching(_IDENTIFIER, "a Python identifier"), AfterValidator(_no_keyword)
+    str,
+    _matching(_IDENTIFIER, "a Python identifier"),
+    AfterValidator(_no_keyword),
+    _like(_IDENTIFIER),
 ]
 ArgPath = Annotated[
     str,
     _matching(_PATH, "a parameter or a path into one, such as layer.weight"),
     AfterValidator(_no_keyword),
+    _like(_PATH),
 ]
-Slug = Annotated[str, _matching(_SLUG, "a name of letters, digits, '_', '-' and '.'")]
-Date = Annotated[str, AfterValidator(_date)]
+Slug = Annotated[str, _matching(_SLUG, "a name of letters, digits, '_', '-' and '.'"), _like(_SLUG)]
+Date = Annotated[str, AfterValidator(_date), WithJsonSchema({"type": "string", "format": "date"})]
 Why = Annotated[str, Field(min_length=1)]
 ProfileName = Literal["card", "simulator"]
 Standing = Literal["active", "planned"]
