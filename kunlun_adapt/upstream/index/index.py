@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from kunlun_adapt.upstream.found import Found
+from kunlun_adapt.upstream.guards import holds
 from kunlun_adapt.upstream.index.cache import Stored
 from kunlun_adapt.upstream.index.records import Definition, Import, Reference
 from kunlun_adapt.upstream.index.references import References
@@ -14,10 +15,11 @@ from kunlun_adapt.upstream.index.rows import (
     aliases_in,
     definitions_in,
     imports_in,
+    loads_in,
     table_of,
     wildcards_in,
 )
-from kunlun_adapt.upstream.lookup import Lookup
+from kunlun_adapt.upstream.lookup import ROOT, Lookup
 from kunlun_adapt.upstream.module import ModuleTable, decoded
 from kunlun_adapt.upstream.resolve import Resolver
 from kunlun_adapt.upstream.symbols import Symbol
@@ -186,6 +188,29 @@ class Index:
     def importing(self, module: str) -> tuple[str, ...]:
         """The modules that import a module, or something from it, by exactly this name."""
         return self._modules("sources", module)
+
+    def loaded_with(self, module: str, reports_as: str = "cuda") -> frozenset[str]:
+        """The modules of the release that importing one module loads, itself and packages included.
+
+        Imports inside functions, under TYPE_CHECKING and for other devices do not count.
+        """
+        done: set[str] = set()
+        pending = [module]
+        while pending:
+            name = pending.pop()
+            if name in done or name.partition(".")[0] != ROOT:
+                continue
+            done.add(name)
+            if "." in name:
+                pending.append(name.rpartition(".")[0])
+            number = self._numbers.get(name)
+            row = None if number is None else self._row(number)
+            for source, attribute, guard in () if row is None else loads_in(row):
+                if holds(guard, reports_as) is not False:
+                    pending.append(source)
+                    if attribute is not None and f"{source}.{attribute}" in self._numbers:
+                        pending.append(f"{source}.{attribute}")
+        return frozenset(done)
 
     def _modules(self, table: str, key: str) -> tuple[str, ...]:
         return tuple(self._stored.modules[n][0] for n in self._table(table).get(key, ()))

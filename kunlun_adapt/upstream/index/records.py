@@ -87,7 +87,12 @@ class CallForm:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One use of an object; `on_import` tells what runs while the module is imported."""
+    """One use of an object; `on_import` tells what runs while the module is imported.
+
+    `within` is the name that holds it: of the container, alias or class attribute, if one is
+    bound. `guard` is the condition that it stands under in the module's or class's body.
+    `through_class` tells a call that names the class (`Class.method(instance)`).
+    """
 
     kind: ReferenceKind
     module: str
@@ -96,4 +101,5 @@ class Reference:
     call: CallForm | None = None
     on_import: bool = False
     within: str = ""
-    """The name that holds it: of the container, alias or class attribute, if one is bound."""
+    guard: str | None = None
+    through_class: bool = False

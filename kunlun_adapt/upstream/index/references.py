@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
 
 from kunlun_adapt.upstream import syntax
 from kunlun_adapt.upstream.found import Found
@@ -158,26 +159,33 @@ class References:
             for use in self._module_uses(module, (name,)):
                 if use.leaf != name or use.call is None:
                     continue
-                if self._reaches(module, use, family, exclusive):
-                    yield _reference(module, self._file(module), use)
+                how = self._reaches(module, use, family, exclusive)
+                if how is not None:
+                    found = _reference(module, self._file(module), use)
+                    yield replace(found, through_class=how == "class")
 
-    def _reaches(self, module: str, use: Use, family: frozenset[str], exclusive: bool) -> bool:
+    def _reaches(
+        self, module: str, use: Use, family: frozenset[str], exclusive: bool
+    ) -> Literal["instance", "class"] | None:
+        """What of the family a call is made on, None where it goes elsewhere."""
+        anything: Literal["instance"] | None = "instance" if exclusive else None
         if use.receiver is not None:
-            return self._class_of(module, use.receiver) in family
+            known = self._class_of(module, use.receiver)
+            return "instance" if known in family else anything if not known else None
         if not use.text:
-            return exclusive
+            return anything
         if "." not in use.text:
-            return False
+            return None
         if use.imported is None and use.local:
-            return exclusive
+            return anything
         root = use.imported or use.text
         if use.imported is not None:
             owner = self._index.resolver.resolve(root.rpartition(".")[0])
-            known = isinstance(owner, Symbol)
+            named = isinstance(owner, Symbol)
             path = owner.resolved if isinstance(owner, Symbol) else ""
         else:
             found = self._index.lookup.named(module, list(use.owners), use.text.rpartition(".")[0])
-            known = isinstance(found, Found)
+            named = isinstance(found, Found)
             path = found.dotted if isinstance(found, Found) else ""
             if isinstance(found, Found) and found.binding and found.binding.kind == "assignment":
                 # A module-level object: what class it is of, the text may tell.
@@ -185,9 +193,11 @@ class References:
                 if made and found.table is not None:
                     klass = self._index.lookup.named(found.module, [], made)
                     if isinstance(klass, Found) and klass.is_class:
-                        return klass.dotted in family
-                return exclusive
-        return path in family if known else exclusive
+                        return "instance" if klass.dotted in family else None
+                return anything
+        if named:
+            return "class" if path in family else None
+        return anything
 
     def _class_of(self, module: str, receiver: Receiver) -> str:
         if receiver.how in ("self", "super"):
@@ -218,5 +228,6 @@ def _reference(module: str, file: str, use: Use) -> Reference:
         location=Location(file, use.line),
         call=use.call,
         on_import=use.on_import,
+        guard=use.guard,
         within=use.within,
     )

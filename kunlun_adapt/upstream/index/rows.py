@@ -38,7 +38,9 @@ class Details:
 Detailing = Callable[[Binding, tuple[Binding, ...]], Details]
 
 
-def module_row(table: ModuleTable, detail: Detailing, imports: list[LocalImport]) -> Row:
+def module_row(
+    table: ModuleTable, detail: Detailing, imports: list[LocalImport], loads: set[str]
+) -> Row:
     """The row of a module."""
     lazy = table.lazy
     return [
@@ -55,6 +57,7 @@ def module_row(table: ModuleTable, detail: Detailing, imports: list[LocalImport]
             [[n, e.line, e.modules, e.attribute] for n, e in lazy.names.items()],
         ],
         [[i.scope, i.name, i.source, i.attribute, i.line, i.guard, i.hidden] for i in imports],
+        sorted(loads),
     ]
 
 
@@ -194,6 +197,17 @@ def aliases_in(row: Row) -> Iterator[tuple[str, str]]:
     for name, kind_index, _, _, _, flags, _, _, extra in row[4][0]:
         if _BINDING_KINDS[kind_index] == "assignment" and extra and extra[0] and not flags & 1:
             yield name, extra[0]
+
+
+def loads_in(row: Row) -> Iterator[tuple[str, str | None, str | None]]:
+    """What a module imports while it is imported: the module, a name in it, and the guard."""
+    for _, kind_index, _, _, guard, flags, _, _, extra in row[4][0]:
+        if _BINDING_KINDS[kind_index] == "import" and not flags & 1:
+            yield extra[0], extra[1], guard
+    for source, _, guard in row[4][1]:
+        yield source, None, guard
+    for module in row[8]:
+        yield module, None, None
 
 
 def wildcards_in(row: Row) -> Iterator[tuple[str, Location, str | None]]:

@@ -66,7 +66,7 @@ def scan_module(module: str, file: str, source: bytes) -> Scanned:
         table = read_tree(module, file, tree, "")
         walk = ModuleWalk(absolute_in(module, table.is_package))
         walk.text(tree)
-        row = module_row(table, _Detailer(table, walk).detail, walk.imports)
+        row = module_row(table, _Detailer(table, walk).detail, walk.imports, walk.loads)
         walk.forget()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Scanned(b"", Keys())
@@ -82,6 +82,7 @@ def scan_module(module: str, file: str, source: bytes) -> Scanned:
         else:
             keys.imported.add(attribute)
             keys.sources.add(found.path.rpartition(".")[0])
+    keys.sources |= walk.loads
     for wildcard in table.scope.wildcards:
         keys.imported.add("*")
         keys.sources.add(wildcard.source)

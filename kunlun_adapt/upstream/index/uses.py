@@ -39,6 +39,7 @@ class Use:
     imported: str | None = None
     local: bool = False
     owners: tuple[str, ...] = ()
+    guard: str | None = None
 
 
 @dataclass(slots=True)
@@ -81,6 +82,7 @@ class _Finder:
         self._names = names
         self._frames: list[_Frame] = []
         self._on_import = True
+        self._guards: list[tuple[ast.expr, bool]] = []
 
     def statements(self, body: Iterable[ast.stmt]) -> None:
         for node in body:
@@ -110,9 +112,20 @@ class _Finder:
         if not syntax.is_type_checking(node.test):
             was = self._on_import
             self._on_import = was and not syntax.is_main(node.test)
+            self._guards.append((node.test, True))
             self.statements(node.body)
+            self._guards.pop()
             self._on_import = was
+        self._guards.append((node.test, False))
         self.statements(node.orelse)
+        self._guards.pop()
+
+    def _guard(self) -> str | None:
+        """The conditions around what runs on import; inside functions nobody asks."""
+        guard: str | None = None
+        for test, holds in self._guards if self._on_import else ():
+            guard = syntax.joined(guard, ast.unparse(test) if holds else syntax.negated(test))
+        return guard
 
     def _value(self, value: ast.expr, target: ast.expr) -> None:
         name = syntax.dotted(target) or ""
@@ -282,6 +295,7 @@ class _Finder:
                 imported=imported,
                 local=local,
                 owners=tuple(f.name for f in self._frames) if at_class else (),
+                guard=self._guard(),
             )
         )
 

@@ -32,6 +32,8 @@ class ModuleWalk(BodyText):
         self.nodes: dict[syntax.Span, syntax.DefinitionNode] = {}
         self.imports: list[LocalImport] = []
         self.called: set[str] = set()
+        #: Modules that `import a.b` loads on import, which binds `a` alone.
+        self.loads: set[str] = set()
         self._absolute = absolute
         self._names: list[str] = []
         self._functions = 0
@@ -98,6 +100,8 @@ class ModuleWalk(BodyText):
     def _import(self, node: ast.Import | ast.ImportFrom) -> str:
         if self._functions:
             self._note(node)
+        elif isinstance(node, ast.Import):
+            self.loads |= {item.name for item in node.names if not item.asname}
         return self.plain(node)
 
     def _note(self, node: ast.Import | ast.ImportFrom) -> None:
