@@ -36,7 +36,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "left_at_default": "Members of upstream's platform that are deliberately not given.",
         "interface": "How each key of the map is spelled in each release.",
         "server_args": "Server arguments that the platform sets.",
-        "environment": "Environment variables, with defaults that are set before anything reads them.",
+        "environment": "Environment variables, with defaults set before anything reads them.",
         "shims": "Modules that must exist before upstream imports them.",
         "models": "Model classes of our own for an architecture.",
         "communication": "Collectives that are warmed up before the first real one.",
