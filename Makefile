@@ -11,13 +11,14 @@ OTHER_RELEASES = 0.5.17 0.5.23
 export OMP_NUM_THREADS = 1
 export HF_HUB_OFFLINE = 1
 
-.PHONY: help demo test test-full lint format clean
+.PHONY: help demo test test-full lint docs format clean
 
 help:
 	@echo "make demo       the main job, start to end: validate, render, serve, compare (about 5 minutes)"
 	@echo "make test       all tests on SGLang $(RELEASE) (under 25 minutes)"
 	@echo "make test-full  the same, and the server tests on SGLang $(OTHER_RELEASES)"
 	@echo "make lint       ruff and mypy --strict"
+	@echo "make docs       build the documentation into site/ and fail on any warning"
 	@echo "make format     let ruff format and mend what it can"
 	@echo "make clean      remove environments, builds and caches"
 
@@ -47,11 +48,15 @@ lint:
 	$(DEV)/ruff format --check .
 	$(DEV)/mypy --strict kunlun_adapt
 
+docs:
+	$(ENV) docs
+	NO_MKDOCS_2_WARNING=1 .venvs/docs/bin/mkdocs build --strict
+
 format:
 	$(ENV) dev
 	$(DEV)/ruff check --fix .
 	$(DEV)/ruff format .
 
 clean:
-	rm -rf .venvs build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venvs build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
