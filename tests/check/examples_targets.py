@@ -38,6 +38,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     "KA109": Example(
         lambda b: b.edit(RUNNER, "class Base:\n", "class Base:\n            def load(self, model):\n                return model\n\n")
+        .add(RUNNER, "\nRUNNER = GraphRunner()\n")
         .edit(MAP, *hook("around", "sglang.srt.runner.GraphRunner.load", ", args: {model: model}")),
         MAP, "sglang.srt.runner.GraphRunner.load",
         suggests="target: sglang.srt.runner.Base.load",

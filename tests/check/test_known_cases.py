@@ -104,6 +104,7 @@ def test_the_dispatch_moves_to_a_base_class_and_then_away(check: Check) -> None:
     assert check("0.5.17", hook) == []
     found = only(check("0.5.18", hook), "KA109")
     assert "sglang.kernels.fused_op.BaseFusedOp.dispatch_forward" in (found.suggestion or "")
+    assert "neither a subclass nor a use" in found.message and found.severity is Severity.ERROR
     # What other parts of upstream call alike is no place to bind.
     only(check("0.5.23", hook), "KA101")
 

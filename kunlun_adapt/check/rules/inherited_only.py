@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.kinds import kind_findings
-from kunlun_adapt.check.targets import bound
-from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.check.targets import Bound, bound
+from kunlun_adapt.diagnostics import Finding, Severity
 from kunlun_adapt.plan import HookBinding, KernelBinding
 from kunlun_adapt.upstream import Symbol
 
@@ -20,15 +20,35 @@ def rule(context: Context) -> Iterable[Finding]:
         id = item.binding.binding.id
         if base is None or (id, item.at.target) in broken:
             continue
+        nothing = not _accepted(item) and _reaches_nothing(context, symbol)
+        outcome = _outcome(item.binding, symbol, base)
+        if nothing:
+            outcome = "the named class has neither a subclass nor a use in this release"
         yield Finding.of(
             "KA109",
-            f"{symbol.path} is inherited from {base}; {_outcome(item.binding, symbol, base)}",
+            f"{symbol.path} is inherited from {base}; {outcome}",
             item.position,
             binding=id,
             target=item.at.target,
             upstream=symbol.location,
             suggestion=f"name the class that defines it: target: {base}.{symbol.name}",
+            severity=Severity.ERROR if nothing else None,
         )
+
+
+def _accepted(item: Bound) -> bool:
+    """Tell whether the warning was accepted: looking through the whole release is spared then."""
+    binding = item.binding
+    accepts = binding.hook.accepts if isinstance(binding, HookBinding) else binding.bind.accepts
+    return any(accept.code == "KA109" for accept in accepts)
+
+
+def _reaches_nothing(context: Context, symbol: Symbol) -> bool:
+    """Tell whether no object of the release can be of the named class."""
+    owner = symbol.path.rpartition(".")[0]
+    if context.index is None or context.index.subclasses(owner):
+        return False
+    return all(found.kind in ("alias", "annotation") for found in context.index.references(owner))
 
 
 def _outcome(binding: HookBinding | KernelBinding, symbol: Symbol, base: str) -> str:

@@ -2,38 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.targets import Bound, bound
-from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.check.wording import listed
+from kunlun_adapt.diagnostics import Finding, Severity
 from kunlun_adapt.plan import HookBinding
-from kunlun_adapt.upstream import Symbol
+from kunlun_adapt.upstream import Location, Symbol
 
 OTHER_CODES = ("lazy", "external", "module")
 """Kinds of which other rules speak, or which have no definition to name."""
+SHOWN = 3
 
 
 def rule(context: Context) -> Iterable[Finding]:
-    """Report re-exports and aliases, each with the definition that should be named."""
-    for item in bound(context):
+    """Report re-exports, each with the definition that should be named."""
+    for item in _renamed(context):
         symbol = item.symbol
-        if symbol.kind in OTHER_CODES or symbol.inherited_from or symbol.resolved == symbol.path:
+        if is_alias(context, symbol):
             continue
-        alias = _is_alias(context, symbol)
-        name = "another name of" if alias else "a re-export of"
-        yield Finding.of(
-            "KA108",
-            f"{symbol.path} is {name} {symbol.resolved}; {_outcome(item, alias)}",
-            item.position,
-            binding=item.binding.binding.id,
-            target=item.at.target,
-            upstream=symbol.via[0] if symbol.via else symbol.location,
-            suggestion=_suggestion(symbol, alias),
+        missed = _importers(context, item)
+        yield _finding(
+            item,
+            f"{symbol.path} is a re-export of {symbol.resolved}; {_outcome(item, missed)}",
+            f"name the definition: target: {symbol.resolved}",
+            Severity.ERROR if missed else None,
         )
 
 
-def _is_alias(context: Context, symbol: Symbol) -> bool:
+def usage(context: Context) -> Iterable[Finding]:
+    """Report second names (`name = other`) of what is used by its first name as well.
+
+    A second name is bound on purpose as often as not: it is the one that upstream looks up.
+    """
+    for item in _renamed(context):
+        if not is_alias(context, item.symbol):
+            continue
+        places = list(dict.fromkeys(_by_own_name(context, item.symbol)))
+        if places:
+            symbol = item.symbol
+            yield _finding(
+                item,
+                f"{symbol.path} is another name of {symbol.resolved}, and only this name is bound: "
+                f"{_some(places)} "
+                f"{'use' if places[1:] else 'uses'} the other and keep{'' if places[1:] else 's'} "
+                "upstream's",
+                f"name the definition (target: {symbol.resolved}), or bind both names",
+            )
+
+
+def _renamed(context: Context) -> Iterator[Bound]:
+    for item in bound(context):
+        symbol = item.symbol
+        plain = symbol.kind not in OTHER_CODES and symbol.inherited_from is None
+        if plain and symbol.resolved != symbol.path:
+            yield item
+
+
+def is_alias(context: Context, symbol: Symbol) -> bool:
     """Tell whether the name is bound by an assignment (`name = other`), not by an import."""
     if context.reader is None:
         return False
@@ -47,17 +75,63 @@ def _is_alias(context: Context, symbol: Symbol) -> bool:
     return any(item.kind == "assignment" for item in found)
 
 
-def _outcome(item: Bound, alias: bool) -> str:
-    if alias:
-        return "only the name that stands here is bound, and who uses the other keeps upstream's"
+def _outcome(item: Bound, missed: list[Location]) -> str:
+    if missed:
+        verb = "imports" if len(missed) == 1 else "import"
+        return f"{_some(missed)} {verb} the definition and would keep upstream's value"
     if not isinstance(item.binding, HookBinding):
-        return "the definition is what gets patched, and no other name of it should be stated"
+        return "what gets patched is the definition"
     if item.binding.hook.type == "set":
-        return "who imports the definition keeps upstream's value"
+        return "whoever imports the definition would keep upstream's value"
     return "it may go while the definition stays, and a hook on both would run twice for each call"
 
 
-def _suggestion(symbol: Symbol, alias: bool) -> str:
-    if alias:
-        return f"name the definition (target: {symbol.resolved}), or bind both names"
-    return f"name the definition: target: {symbol.resolved}"
+def _importers(context: Context, item: Bound) -> list[Location]:
+    """Return where a value is imported from its definition, which a `set` elsewhere misses."""
+    hook = item.binding
+    if not isinstance(hook, HookBinding) or hook.hook.type != "set" or context.index is None:
+        return []
+    return [
+        found.location
+        for found in context.index.importers(item.symbol.resolved)
+        if not found.type_checking
+        and found.path == item.symbol.resolved
+        and f"{found.module}.{found.name}" != item.symbol.path
+    ]
+
+
+def _by_own_name(context: Context, symbol: Symbol) -> Iterator[Location]:
+    """Yield where the definition is used by the name that it was defined under."""
+    if context.index is None or context.reader is None:
+        return
+    name = symbol.resolved.rpartition(".")[2]
+    word = re.compile(rf"\b{re.escape(name)}\b".encode())
+    for found in context.index.references(symbol.resolved):
+        if found.kind in ("alias", "annotation"):
+            continue
+        source = context.reader.release.read(found.location.file) or b""
+        line = source.split(b"\n")[found.location.line - 1 : found.location.line]
+        if line and word.search(line[0]):
+            yield found.location
+
+
+def _some(places: list[Location]) -> str:
+    shown = [str(place) for place in places[:SHOWN]]
+    more = len(places) - SHOWN
+    return listed([*shown, f"{more} more"] if more > 0 else shown)
+
+
+def _finding(
+    item: Bound, message: str, suggestion: str, severity: Severity | None = None
+) -> Finding:
+    symbol = item.symbol
+    return Finding.of(
+        "KA108",
+        message,
+        item.position,
+        binding=item.binding.binding.id,
+        target=item.at.target,
+        upstream=symbol.via[0] if symbol.via else symbol.location,
+        suggestion=suggestion,
+        severity=severity,
+    )
