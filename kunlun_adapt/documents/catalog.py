@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.documents.adaptation_recipe import AdaptationRecipe
-from kunlun_adapt.documents.loader import load_file
+from kunlun_adapt.documents.loader import MAX_BYTES, load_file
 from kunlun_adapt.documents.operator_recipe import OperatorRecipe
 from kunlun_adapt.documents.parse import Document, parse
 from kunlun_adapt.documents.platform_map import Hook, PlatformMap
 from kunlun_adapt.locate import MAP_FILE, OPERATORS, RECIPES, workspace_files
+
+_NAMED = re.compile(
+    r"(?:^|[\s{,])(?:name|id|module|arg):\s*['\"]?(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +31,18 @@ class HookEntry:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The typed documents of a workspace, in a stable order, and the findings made on the way."""
+    """The typed documents of a workspace, in a stable order, and the findings made on the way.
+
+    `unread` has the names that stand in documents which could not be read: what they would define
+    is not known, but it is no slip to refer to it.
+    """
 
     root: Path
     platform_map: Document[PlatformMap] | None
     operators: tuple[Document[OperatorRecipe], ...]
     recipes: tuple[Document[AdaptationRecipe], ...]
     findings: tuple[Finding, ...]
+    unread: frozenset[str] = frozenset()
 
     @property
     def hooks(self) -> tuple[HookEntry, ...]:
@@ -54,12 +64,14 @@ class Catalog:
 def load_catalog(root: Path) -> Catalog:
     """Load every document under `root`; faults are in `Catalog.findings`, never raised."""
     findings: list[Finding] = []
+    unread: set[str] = set()
     by_kind: dict[str, list[Document[Any]]] = {MAP_FILE: [], OPERATORS: [], RECIPES: []}
     expected = {MAP_FILE: "PlatformMap", OPERATORS: "OperatorRecipe", RECIPES: "AdaptationRecipe"}
     for name, path in workspace_files(root):
         place = name.split("/", 1)[0]
-        raws, faults = load_file(path, name)
+        raws, faults = load_file(path, name, broken=True)
         findings.extend(faults)
+        lost = bool(faults)
         if place == MAP_FILE and len(raws) > 1:
             message = f"{MAP_FILE} holds {len(raws)} documents; there is one Platform Map"
             findings.append(
@@ -68,8 +80,12 @@ def load_catalog(root: Path) -> Catalog:
         for raw in raws:
             document, faults = parse(raw, expected[place])
             findings.extend(faults)
-            if document is not None:
+            if document is None or raw.broken:
+                lost = True
+            else:
                 by_kind[place].append(document)
+        if lost:
+            unread |= _names_in(path)
     maps = by_kind[MAP_FILE]
     catalog = Catalog(
         root=root,
@@ -80,7 +96,17 @@ def load_catalog(root: Path) -> Catalog:
     )
     findings.extend(_misnamed(root))
     findings.extend(_duplicates(catalog))
-    return Catalog(root, catalog.platform_map, catalog.operators, catalog.recipes, tuple(findings))
+    return replace(catalog, findings=tuple(findings), unread=frozenset(unread))
+
+
+def _names_in(path: Path) -> set[str]:
+    """Return what looks like a name in a file that is not readable as a whole."""
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(MAX_BYTES).decode("utf-8", errors="replace")
+    except OSError:
+        return set()
+    return {found["name"] for found in _NAMED.finditer(text)}
 
 
 def _misnamed(root: Path) -> list[Finding]:

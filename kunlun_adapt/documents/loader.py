@@ -50,7 +50,8 @@ class RawDocument:
     """One YAML document: plain values and, for each path into them, where it stands.
 
     `positions` maps a path (keys and indexes) to the place of the value; `keys` maps the path of a
-    mapping's entry to the place of its key.
+    mapping's entry to the place of its key. Of a `broken` one there are findings already, but its
+    values can be looked at, so that what else is wrong with it is said in the same run.
     """
 
     file: str
@@ -58,6 +59,7 @@ class RawDocument:
     data: Any
     positions: dict[Key, Position] = field(default_factory=dict)
     keys: dict[Key, Position] = field(default_factory=dict)
+    broken: bool = False
 
     def at(self, *path: str | int) -> Position:
         """Return the position of `path`, or of its nearest ancestor that has one."""
@@ -72,7 +74,9 @@ class RawDocument:
         return self.keys.get(path) or self.at(*path)
 
 
-def load_file(path: Path, name: str) -> tuple[list[RawDocument], list[Finding]]:
+def load_file(
+    path: Path, name: str, *, broken: bool = False
+) -> tuple[list[RawDocument], list[Finding]]:
     """Read all documents of a file; `name` is how findings call the file."""
     try:
         # Opening a pipe would wait for a writer; a folder is for the system to refuse.
@@ -82,13 +86,16 @@ def load_file(path: Path, name: str) -> tuple[list[RawDocument], list[Finding]]:
             raw = stream.read(MAX_BYTES + 1)
     except OSError as error:
         return [], [_fault(name, 1, 1, f"cannot be read: {error.strerror or error}")]
-    return load_bytes(raw, name)
+    return load_bytes(raw, name, broken=broken)
 
 
-def load_bytes(raw: bytes, name: str) -> tuple[list[RawDocument], list[Finding]]:
+def load_bytes(
+    raw: bytes, name: str, *, broken: bool = False
+) -> tuple[list[RawDocument], list[Finding]]:
     """Read all documents in `raw`; empty ones (`---` at the end) are left out.
 
-    A file without any document is a finding.
+    A file without any document is a finding. With `broken` those are returned as well whose values
+    can be looked at although there are findings about them.
     """
     if len(raw) > MAX_BYTES:
         message = f"the file is larger than {MAX_BYTES // 1024 // 1024} MiB"
@@ -101,11 +108,13 @@ def load_bytes(raw: bytes, name: str) -> tuple[list[RawDocument], list[Finding]]
         return [], [_fault(name, *place, "the file is not UTF-8", "save it as UTF-8")]
     nodes, findings = _compose(text, name)
     documents: list[RawDocument] = []
+    tagged = list(findings)
     for node in nodes:
         reader = _Reader(name, len(documents))
         document = reader.read(node)
         findings.extend(reader.findings)
-        if not reader.broken:
+        document.broken = bool(reader.findings) or any(_inside(f.position, node) for f in tagged)
+        if not reader.holes and (broken or not document.broken):
             documents.append(document)
     if not nodes and not findings:
         findings.append(_fault(name, 1, 1, "the file holds no document", "delete it, or fill it"))
@@ -119,19 +128,22 @@ def _compose(text: str, name: str) -> tuple[list[yaml.Node], list[Finding]]:
         tip = 'remove it, or write it as an escape inside double quotes, such as "\\u2028"'
         return [], [_fault(name, *_place(text, refused.start()), message, tip)]
     try:
-        faults = _scan(text, name)
-        if faults:
+        faults, readable = _scan(text, name)
+        if not readable:
             return [], faults
         nodes = [n for n in yaml.compose_all(text, Loader=_BaseLoader) if n and not _empty(n)]
     except yaml.MarkedYAMLError as error:
         return [], [_marked(error, text, name)]
     except yaml.YAMLError as error:
         return [], [_fault(name, 1, 1, str(error).splitlines()[0])]
-    return nodes, []
+    return nodes, faults
 
 
-def _scan(text: str, name: str) -> list[Finding]:
-    """Find tags and excess in the event stream, before the recursive composer sees it."""
+def _scan(text: str, name: str) -> tuple[list[Finding], bool]:
+    """Find tags and excess in the event stream, before the recursive composer sees it.
+
+    Returns false where there is so much that it must not be composed.
+    """
     depth = count = 0
     faults: list[Finding] = []
     for event in yaml.parse(text, Loader=_BaseLoader):
@@ -142,10 +154,8 @@ def _scan(text: str, name: str) -> list[Finding]:
         count += 1
         place = _mark(event.start_mark)
         if count > MAX_NODES:
-            return [
-                *faults,
-                _fault(name, *place, f"more than {MAX_NODES} values", "split the file"),
-            ]
+            excess = _fault(name, *place, f"more than {MAX_NODES} values", "split the file")
+            return [*faults, excess], False
         tag = getattr(event, "tag", None)
         if tag is not None:
             faults.append(
@@ -154,8 +164,15 @@ def _scan(text: str, name: str) -> list[Finding]:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                return [*faults, _fault(name, *place, f"nested deeper than {MAX_DEPTH} levels")]
-    return faults
+                excess = _fault(name, *place, f"nested deeper than {MAX_DEPTH} levels")
+                return [*faults, excess], False
+    return faults, True
+
+
+def _inside(position: Position, node: yaml.Node) -> bool:
+    """Tell whether a place lies in a document, given its topmost node."""
+    place = (position.line, position.column)
+    return _mark(node.start_mark) <= place <= _mark(node.end_mark)
 
 
 def _marked(error: yaml.MarkedYAMLError, text: str, name: str) -> Finding:
@@ -220,7 +237,7 @@ class _Reader:
     def __init__(self, file: str, index: int) -> None:
         self.document = RawDocument(file, index, None)
         self.findings: list[Finding] = []
-        self.broken = False
+        self.holes = False
         self._count = 0
         self._full = False
 
@@ -229,7 +246,6 @@ class _Reader:
         return self.document
 
     def _fault(self, node: yaml.Node, message: str, suggestion: str | None = None) -> None:
-        self.broken = True
         self.findings.append(
             _fault(self.document.file, *_mark(node.start_mark), message, suggestion)
         )
@@ -238,7 +254,7 @@ class _Reader:
         """Report the first excess only: with anchors one fault comes back a thousand times."""
         if not self._full:
             self._fault(node, message, "use fewer anchors")
-        self._full = True
+        self._full = self.holes = True
 
     def _value(self, node: yaml.Node, path: Key) -> Any:
         if self._full:
@@ -265,6 +281,7 @@ class _Reader:
             key = str(key_node.value)
             if key == "<<" and not _quoted(key_node):
                 self._fault(key_node, "YAML 1.2 has no merge key `<<`", "write the entries out")
+                self.holes = True  # what it would bring would look as if it was missing
                 continue
             entry = (*path, key)
             if key in result:

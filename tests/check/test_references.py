@@ -161,3 +161,46 @@ def test_known_releases_lie_in_the_claim() -> None:
     assert spans(releases) == "0.5.17 to 0.5.18.post9"
     assert spans(["0.5.19"]) == "0.5.19"
     assert known_releases("===0.5.19") == ("0.5.19",)
+
+
+def test_an_operator_that_could_not_be_read_is_not_missing(bench: Bench) -> None:
+    recipe = "recipes/model.yaml"
+    changed = bench.add(
+        recipe,
+        """\
+        apiVersion: kunlun-adapt/v1
+        kind: AdaptationRecipe
+        name: model
+        why: a b
+        operators: [silu_and_mul]
+        bindings: [silu_and_mul/SiluAndMul]
+        """,
+    )
+    assert codes(changed.findings()) == []
+    broken = changed.edit(RECIPE, "capture: safe", "capture: @safe")
+    assert codes(broken.findings()) == ["KA001"]
+    unfit = changed.edit(RECIPE, "capture: safe", "capture: maybe")
+    assert codes(unfit.findings()) == ["KA002"]
+    gone = changed.edit(recipe, "operators: [silu_and_mul]", "operators: [other]")
+    assert codes(gone.findings()) == ["KA005"]
+    leaf = changed.edit(recipe, "silu_and_mul/SiluAndMul", "silu_and_mul/nothing")
+    assert codes(leaf.findings()) == ["KA005"]
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [
+        ("methods.get_device_uuid", "give it: `methods: {get_device_uuid: …}`, or remove it here"),
+        ("kv_pool.dsa", "give it: `factories: {kv_pool: {dsa: …}}`, or remove it here"),
+        ("methods.get_device_total_memry", "did you mean methods.get_device_total_memory?"),
+    ],
+)
+def test_a_key_that_is_not_given_is_to_be_given(bench: Bench, name: str, suggestion: str) -> None:
+    changed = bench.edit(
+        MAP,
+        "hooks:\n",
+        "landing_points:\n"
+        f"  - {{feature: f, lands_in: hook, bindings: [{name}], why: a b}}\nhooks:\n",
+    )
+    found = only(changed.findings(), "KA005")
+    assert found.suggestion == suggestion

@@ -89,3 +89,37 @@ def test_an_alias_does_not_hide_a_name_given_twice(tmp_path: Path) -> None:
     hook = "{id: h, why: w, type: after, impl: 'a:b', at: [{target: t}]}"
     files = {"platform_map.yaml": f"{MAP}hooks:\n  - &h {hook}\n  - *h\n"}
     assert [code for code, _ in said(workspace(tmp_path, files))] == ["KA004"]
+
+
+def test_what_else_is_wrong_with_a_broken_document_is_said(tmp_path: Path) -> None:
+    recipe = RECIPE.replace("capture: safe", "captre: safe\nfamily: twice")
+    catalog = workspace(tmp_path, {"platform_map.yaml": MAP, "operator_recipes/a.yaml": recipe})
+    assert [code for code, _ in said(catalog)] == ["KA001", "KA002", "KA003"]
+    assert catalog.operators == ()
+
+
+def test_a_document_that_is_broken_only_for_the_reader_is_not_taken(tmp_path: Path) -> None:
+    recipe = RECIPE.replace("capture: safe", "capture: safe\nfamily: twice")
+    catalog = workspace(tmp_path, {"platform_map.yaml": MAP, "operator_recipes/a.yaml": recipe})
+    assert [code for code, _ in said(catalog)] == ["KA001"]
+    assert catalog.operators == ()
+
+
+def test_all_faults_of_several_documents_are_said(tmp_path: Path) -> None:
+    faults = ("capture: maybe", "capture: safe\nextra: 1", "capture: safe\nname: twice")
+    text = "---\n".join(RECIPE.replace("capture: safe", fault) for fault in faults)
+    catalog = workspace(tmp_path, {"platform_map.yaml": MAP, "operator_recipes/a.yaml": text})
+    assert sorted(code for code, _ in said(catalog)) == ["KA001", "KA002", "KA003"]
+
+
+def test_names_in_documents_that_could_not_be_read_are_kept(tmp_path: Path) -> None:
+    files = {
+        "platform_map.yaml": MAP,
+        "operator_recipes/a.yaml": RECIPE.replace("capture: safe", "capture: @safe"),
+        "operator_recipes/b.yaml": RECIPE.replace("silu_and_mul", "other"),
+        "recipes/c.yaml": "hooks:\n  - {id: 'own-hook', why: w}\n",
+    }
+    catalog = workspace(tmp_path, files)
+    assert {"silu_and_mul", "own-hook"} <= catalog.unread
+    assert "other" not in catalog.unread
+    assert workspace(tmp_path / "sound", {"platform_map.yaml": MAP}).unread == frozenset()

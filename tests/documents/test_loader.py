@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kunlun_adapt.diagnostics import Finding
-from kunlun_adapt.documents import RawDocument, load_bytes, load_file, resolve_scalar
+from kunlun_adapt.documents import RawDocument, load_bytes, load_file, loader, resolve_scalar
 from kunlun_adapt.documents.loader import MAX_BYTES, MAX_DEPTH, MAX_NODES
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def load(text: str | bytes) -> tuple[list[RawDocument], list[Finding]]:
@@ -285,3 +290,71 @@ def test_no_quotes_mend_what_is_nested_too_deep() -> None:
         assert [(f.message, f.suggestion) for f in findings] == [
             ("nested deeper than 64 levels", None)
         ]
+
+
+def lines_of(findings: list[Finding]) -> list[int]:
+    return [f.position.line for f in findings]
+
+
+def test_all_faults_of_a_file_come_in_one_run() -> None:
+    text = "a: !x 1\nb: 1\nb: 2\n---\nc: 1\nc: 2\n---\n? [d]\n: 1\ne: !!str 5\n---\nf: 1\n"
+    documents, findings = load(text)
+    assert sorted(lines_of(findings)) == [1, 3, 6, 8, 10]
+    assert [d.data for d in documents] == [{"f": 1}]
+
+
+def test_a_broken_document_can_still_be_looked_at() -> None:
+    text = "a: !x 1\nb: 2\n---\nc: 3\n---\nd: 4\nd: 5\n"
+    documents, findings = load_bytes(text.encode(), "f.yaml", broken=True)
+    assert len(findings) == 2
+    assert [(d.data, d.broken) for d in documents] == [
+        ({"a": 1, "b": 2}, True), ({"c": 3}, False), ({"d": 4}, True),
+    ]  # fmt: skip
+
+
+def test_what_lacks_its_better_half_is_not_looked_at() -> None:
+    blown = "a0: &a0 [x]\n" + "".join(
+        f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 9)
+    )
+    for text in ("b: &b {x: 1}\na:\n  <<: *b\n", blown, "a: !x 1\n" + "[" * 99):
+        documents, findings = load_bytes(text.encode(), "f.yaml", broken=True)
+        assert documents == [] and findings
+
+
+def test_the_fast_reader_is_used_where_there_is_one() -> None:
+    if hasattr(yaml, "CBaseLoader"):
+        assert loader._BaseLoader is yaml.CBaseLoader
+
+
+SAMPLES = [
+    "a: 1\nb: [x, {y: 'z'}]\n---\nc: |\n  text\n",
+    "a: 1\na: 2\n", "a: !x 5\n", "a: @b\n", "a: [1,\nb: 2", "a:\n\tb: 1\n", "# nothing\n",
+    "m: {k: 1, k: 2}\n", "键: {𝔘: 1}\n", "&a [*a]", "[" * 100 + "]" * 100, "a: b: c\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SAMPLES)
+def test_the_slow_reader_says_the_same(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyYAML comes without libyaml on some systems: its messages may differ, the rest may not."""
+    documents, findings = load(text)
+    monkeypatch.setattr(loader, "_BaseLoader", yaml.BaseLoader)
+    slow, faults = load(text)
+    assert [d.data for d in slow] == [d.data for d in documents]
+    assert [d.positions for d in slow] == [d.positions for d in documents]
+    assert [f.position.line for f in faults] == [f.position.line for f in findings]
+
+
+def test_a_tab_in_front_is_said_by_the_slow_reader_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "_BaseLoader", yaml.BaseLoader)
+    assert one_fault("a:\n\tb: 1\n").suggestion == "indent with spaces"
+
+
+def test_without_the_fast_reader_the_module_still_loads() -> None:
+    code = (
+        "import yaml; del yaml.CBaseLoader\n"
+        "from kunlun_adapt.documents import loader\n"
+        "assert loader._BaseLoader is yaml.BaseLoader\n"
+        "documents, findings = loader.load_bytes(b'a: [1, on]', 'f.yaml')\n"
+        "assert not findings and documents[0].data == {'a': [1, 'on']}\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -7,7 +7,7 @@ from typing import Any
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.hook_order import unkept_orders
-from kunlun_adapt.check.keys import give, given_keys, misspelt_keys
+from kunlun_adapt.check.keys import GROUPS, closest_slip, give, given_keys, misspelt_keys
 from kunlun_adapt.check.left import member_names, unknown_members
 from kunlun_adapt.check.releases import known_releases
 from kunlun_adapt.check.wording import did_you_mean
@@ -37,6 +37,7 @@ def _bindings(context: Context, keys: set[str]) -> set[str]:
     names |= {shim.module for shim in context.map.shims}
     names |= {operator.model.name for operator in context.operators}
     names |= {arg.arg for arg in context.map.server_args}
+    names |= context.catalog.unread
     return names | {variable.name for variable in context.map.environment}
 
 
@@ -45,14 +46,14 @@ def _map(context: Context, keys: set[str]) -> Iterator[Finding]:
     names = _bindings(context, keys)
     for i, point in enumerate(model.landing_points):
         for j, name in enumerate(point.bindings):
-            if name not in names:
+            if not _known(context, name, names):
                 at = document.at("landing_points", i, "bindings", j)
-                yield _unknown(f"no binding is called {name!r}", at, name, names)
+                yield _ungiven(context, f"no binding is called {name!r}", at, name, names)
     for i, conflict in enumerate(model.conflicts):
         for j, name in enumerate(conflict.between):
-            if name not in names:
+            if not _known(context, name, names):
                 at = document.at("conflicts", i, "between", j)
-                yield _unknown(f"no binding is called {name!r}", at, name, names)
+                yield _ungiven(context, f"no binding is called {name!r}", at, name, names)
     for name in model.served:
         if name not in keys:
             at = document.key_at("served", name)
@@ -139,7 +140,7 @@ def _named_params(recipe: Document[OperatorRecipe]) -> Iterator[tuple[str, Posit
 
 
 def _recipes(context: Context) -> Iterator[Finding]:
-    operators = {operator.model.name for operator in context.operators}
+    operators = {operator.model.name for operator in context.operators} | context.catalog.unread
     names = _bindings(context, given_keys(context))
     for recipe in context.catalog.recipes:
         for i, name in enumerate(recipe.model.operators):
@@ -147,17 +148,29 @@ def _recipes(context: Context) -> Iterator[Finding]:
                 message = f"no operator recipe is called {name!r}"
                 yield _unknown(message, recipe.at("operators", i), name, operators)
         for i, name in enumerate(recipe.model.bindings):
-            if name not in names:
+            if not _known(context, name, names):
                 message = f"no binding is called {name!r}"
-                yield _unknown(message, recipe.at("bindings", i), name, names)
+                yield _ungiven(context, message, recipe.at("bindings", i), name, names)
+
+
+def _known(context: Context, name: str, names: set[str]) -> bool:
+    """Tell whether a binding has this name, or is one of an operator that could not be read."""
+    operator, slash, _ = name.partition("/")
+    return name in names or (bool(slash) and operator in context.catalog.unread)
 
 
 def _ungiven(
     context: Context, message: str, position: Position, key: str, known: set[str]
 ) -> Finding:
-    """A key that the interface spells under a sound first name is more likely not given yet."""
+    """A key that the interface spells under a sound first name is more likely not given yet.
+
+    So is a key of a group whose entries the map chooses, unless it is a slip of one that is given.
+    """
+    first, dot, leaf = key.partition(".")
     sound = {CAPABILITIES, "methods", "device", *Factories.model_fields}
-    if key in context.map.interface and key.partition(".")[0] in sound:
+    beside = {name.partition(".")[2] for name in known if name.startswith(f"{first}.")}
+    chosen = bool(dot) and first in GROUPS and closest_slip(leaf, beside) is None
+    if chosen or (key in context.map.interface and first in sound):
         tip = f"give it: `{give(key)}`, or remove it here"
         return Finding.of("KA005", message, position, suggestion=tip)
     return _unknown(message, position, key, known)
