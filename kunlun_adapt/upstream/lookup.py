@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -118,7 +119,12 @@ class Lookup:
         self, table: ModuleTable, owners: tuple[Binding, ...], bound: list[Binding], seen: Seen
     ) -> Found | Lost | None:
         """The definition among several bindings of one name, the others as its variants."""
-        results = [self._follow(table, owners, item, bound, seen) for item in candidates(bound)]
+        results = [
+            result
+            for item in candidates(bound)
+            for result in self._branches(table, owners, item, seen)
+            or [self._follow(table, owners, item, bound, seen)]
+        ]
         found = distinct(item for item in results if isinstance(item, Found))
         if found:
             first = min(found, key=preference)
@@ -135,6 +141,20 @@ class Lookup:
                     "type_checking_only", at, f"{item.name} is bound only under TYPE_CHECKING"
                 )
         return None
+
+    def _branches(
+        self, table: ModuleTable, owners: tuple[Binding, ...], binding: Binding, seen: Seen
+    ) -> list[Found]:
+        """The definitions that `name = one if condition else other` chooses from."""
+        node = table.node(binding) if binding.conditional else None
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        found: list[Found] = []
+        for condition, text in syntax.branches(value) if value is not None else ():
+            target = self.dotted_name(table, owners, text, seen)
+            if isinstance(target, Found) and not target.external and is_definition(target):
+                guard = syntax.joined(binding.guard, condition)
+                found.append(through(target, Location(table.file, binding.line), guard))
+        return found
 
     def _follow(
         self,

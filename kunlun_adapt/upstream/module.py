@@ -23,7 +23,8 @@ class Binding:
     module's `__getattr__` makes them.
     An import has `source` (absolute module) and `attribute` (None for `import module`);
     an assignment has `alias` where its value is a dotted name and `call` where it is a call
-    (with the strings and names among the arguments); `placeholder` is `name = None`.
+    (with the strings and names among the arguments); `placeholder` is `name = None`, and
+    `conditional` is `name = one if condition else other`, where both have dotted names.
     `scope` is the body of a class.
     """
 
@@ -41,6 +42,7 @@ class Binding:
     call_names: tuple[str, ...] = ()
     placeholder: bool = False
     annotated: bool = False
+    conditional: bool = False
     overload: bool = False
     decorators: tuple[str, ...] = ()
     bases: tuple[str, ...] = ()
@@ -222,7 +224,7 @@ class _Reader:
             self.read(node.body, scope, guard, hidden, in_class)
             self.read(node.orelse, scope, guard, True, in_class)
         else:
-            text = _condition(test)
+            text = syntax.condition_text(test)
             self.read(node.body, scope, syntax.joined(guard, text), hidden, in_class)
             if node.orelse:
                 text = syntax.negated(test)
@@ -351,6 +353,7 @@ def _assignment(
         call_names=tuple(text for text in names if text is not None),
         placeholder=isinstance(value, ast.Constant) and value.value is None,
         annotated=annotated,
+        conditional=value is not None and bool(syntax.branches(value)),
     )
 
 
@@ -359,12 +362,6 @@ def _all_value(value: ast.expr | None) -> tuple[str, ...] | None:
         left, right = _all_value(value.left), _all_value(value.right)
         return None if left is None or right is None else left + right
     return syntax.strings_of(value)
-
-
-def _condition(test: ast.expr) -> str:
-    text = ast.unparse(test)
-    # An `or` keeps its meaning when it is joined with other guards.
-    return f"({text})" if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else text
 
 
 def _blocks(node: ast.stmt) -> list[tuple[list[ast.stmt], str | None]]:
@@ -387,7 +384,7 @@ def _blocks(node: ast.stmt) -> list[tuple[list[ast.stmt], str | None]]:
         text = f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"
         return [(node.body, text), (node.orelse, None)]
     if isinstance(node, ast.While):
-        return [(node.body, _condition(node.test)), (node.orelse, None)]
+        return [(node.body, syntax.condition_text(node.test)), (node.orelse, None)]
     if isinstance(node, ast.Match):
         subject = ast.unparse(node.subject)
         return [

@@ -122,6 +122,26 @@ def strings_of(node: ast.expr | None) -> tuple[str, ...] | None:
     return None if None in values else tuple(value for value in values if value is not None)
 
 
+def branches(value: ast.expr) -> tuple[tuple[str, str], ...]:
+    """The names that a conditional expression chooses from, each with the condition for it.
+
+    Empty for any other expression, and where something in it has no dotted name.
+    """
+    if not isinstance(value, ast.IfExp):
+        return ()
+    found: list[tuple[str, str]] = []
+    for condition, branch in (
+        (condition_text(value.test), value.body),
+        (negated(value.test), value.orelse),
+    ):
+        name = dotted(branch)
+        inner = branches(branch)
+        if name is None and not inner:
+            return ()
+        found += [(condition, name)] if name else [(f"{condition} and {c}", n) for c, n in inner]
+    return tuple(found)
+
+
 def names_of(node: ast.stmt) -> tuple[str, ...]:
     """The dotted names in the list or tuple that a statement assigns; none where it is no such."""
     value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
@@ -144,6 +164,12 @@ def is_main(test: ast.expr) -> bool:
         and test.left.id == "__name__"
         and string_of(test.comparators[0]) == "__main__"
     )
+
+
+def condition_text(test: ast.expr) -> str:
+    """The source text of a condition; an `or` keeps its meaning when it is joined with others."""
+    text = ast.unparse(test)
+    return f"({text})" if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else text
 
 
 def negated(test: ast.expr) -> str:

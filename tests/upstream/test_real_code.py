@@ -107,3 +107,10 @@ def test_a_name_with_a_definition_for_each_device() -> None:
 def test_a_kernel_that_left_the_server_is_reached_where_it_is_imported() -> None:
     found = symbol(f"{SRT}.mem_cache.allocation.write_req_to_token_pool_triton")
     assert found.resolved.startswith("sglang.kernels.ops.memory.common.")
+
+
+def test_a_class_that_is_chosen_for_the_device() -> None:
+    path = f"{SRT}.models.deepseek_v4.DeepseekV4DecoderLayer"
+    found = symbol(path, "0.5.23")
+    assert found.resolved.endswith("DeepseekV4CudaDecoderLayer")
+    assert symbol(f"{path}.hc_pre", "0.5.23").inherited_from is not None

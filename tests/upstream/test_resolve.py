@@ -293,6 +293,32 @@ def test_aliases_and_wrappers(resolver: Make) -> None:
     assert _symbol(facts, "sglang.a.b.k").resolved == "sglang.b.k"
 
 
+def test_a_conditional_expression_chooses_between_definitions(resolver: Make) -> None:
+    facts = resolver(
+        {
+            "sglang/a.py": """
+                class Base:
+                    def run(self): ...
+                class Card(Base): ...
+                class Other(Base): ...
+                class Hip(Base): ...
+                Layer = Card if _is_cuda else (Hip if _is_hip or old else Other)
+                size = torch.float8 if _is_hip else torch.float16
+                number = 1 if _is_hip else 2
+            """
+        }
+    )
+    found = _symbol(facts, "sglang.a.Layer")
+    assert (found.resolved, found.guard) == ("sglang.a.Card", "_is_cuda")
+    assert [(v.resolved, v.guard) for v in found.variants] == [
+        ("sglang.a.Hip", "not _is_cuda and (_is_hip or old)"),
+        ("sglang.a.Other", "not _is_cuda and not (_is_hip or old)"),
+    ]
+    assert _symbol(facts, "sglang.a.Layer.run").inherited_from == "sglang.a.Base"
+    assert _symbol(facts, "sglang.a.size").guard is None
+    assert _symbol(facts, "sglang.a.number").kind == "constant"
+
+
 def test_inheritance_crosses_modules(resolver: Make) -> None:
     facts = resolver(
         {

@@ -83,6 +83,8 @@ def _outcome(item: Bound, missed: list[Location]) -> str:
         return "what gets patched is the definition"
     if item.binding.hook.type == "set":
         return "whoever imports the definition would keep upstream's value"
+    if item.binding.hook.type in ("extend", "register"):
+        return "it may go while the definition stays"
     return "it may go while the definition stays, and a hook on both would run twice for each call"
 
 

@@ -19,7 +19,7 @@ from kunlun_adapt.upstream.syntax import Span
 
 _BINDING_KINDS: tuple[BindingKind, ...] = get_args(BindingKind)
 _SYMBOL_KINDS: tuple[SymbolKind, ...] = get_args(SymbolKind)
-_FLAGS = ("type_checking", "placeholder", "annotated", "overload")
+_FLAGS = ("type_checking", "placeholder", "annotated", "overload", "conditional")
 
 Row = list[Any]
 
