@@ -16,7 +16,7 @@ from kunlun_adapt.check.bodies import statement
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.wording import did_you_mean
 from kunlun_adapt.documents import ServerArg, in_range
-from kunlun_adapt.upstream import Missing, Resolver, Symbol
+from kunlun_adapt.upstream import Resolver, Symbol
 
 CLASS = "sglang.srt.server_args.ServerArgs"
 ALWAYS = "model_path"
@@ -110,7 +110,8 @@ def _sources(context: Context) -> tuple[str, ...]:
 
 
 def _find_sources(reader: Resolver) -> Iterator[str]:
-    if not isinstance(reader.resolve(f"{CLASS}.{ALWAYS}"), Missing):
+    own = reader.resolve(f"{CLASS}.{ALWAYS}")
+    if isinstance(own, Symbol) and own.inherited_from is None:
         yield CLASS
         return
     module = CLASS.rpartition(".")[0]
