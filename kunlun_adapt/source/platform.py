@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +82,7 @@ class PlatformText:
     class_name: str
     base: tuple[str, str]
     fields: tuple[FieldText, ...]
-    imports: tuple[tuple[str, str], ...]
+    imports: tuple[tuple[str, tuple[str, ...]], ...]
     flags_class: str
     flags: tuple[FieldText, ...]
     methods: tuple[MethodText, ...]
@@ -126,12 +127,20 @@ def platform_text(plan: Plan) -> PlatformText:
         class_name=class_name(plan),
         base=base,
         fields=tuple(fields),
-        imports=tuple(sorted(imports)),
+        imports=_by_module(imports),
         flags_class=flags_class,
         flags=tuple(flags),
         methods=texts,
         unset=any("UNSET" in p for t in texts for p in t.parameters),
     )
+
+
+def _by_module(imports: Iterable[tuple[str, str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return each module once with the names that are taken from it, both in order."""
+    found: dict[str, list[str]] = {}
+    for module, name in sorted(imports):
+        found.setdefault(module, []).append(name)
+    return tuple((module, tuple(names)) for module, names in found.items())
 
 
 def _field(member: Member, name: str, value: str) -> FieldText:

@@ -97,18 +97,20 @@ def place(position: Position) -> str:
     return f"{position.file}:{position.line}"
 
 
-def folded(items: Sequence[str], indent: int, taken: int = 0) -> str:
+def folded(items: Sequence[str], indent: int, taken: int = 0, shift: int = 0) -> str:
     """Return `a, b, c` for the inside of brackets, over several lines where it is long.
 
-    `indent` is the column of the statement, `taken` how much of its first line is used already.
+    `indent` is the column of the statement, `taken` how much of its first line is used already, and
+    `shift` by how much the whole block is moved to the right afterwards.
     """
     line = ", ".join(items)
-    if indent + taken + len(line) + 2 <= WIDTH:
+    width = WIDTH - shift
+    if indent + taken + len(line) + 2 <= width:
         return line
     inner = " " * (indent + 4)
     lines = [inner]
     for item in items:
-        if len(lines[-1]) > len(inner) and len(lines[-1]) + len(item) + 2 > WIDTH:
+        if len(lines[-1]) > len(inner) and len(lines[-1]) + len(item) + 2 > width:
             lines[-1] = lines[-1].rstrip()
             lines.append(inner)
         lines[-1] += f"{item.rstrip(',')}, "

@@ -88,7 +88,6 @@ def test_hostile_text_beside_a_hook_changes_no_statement(
                 f"    accepts: [{{code: KA108, why: {quoted}}}]\n"
                 f"    excluded: [{{sglang: '>=9', why: {quoted}}}]\n"
                 "    watch: [sglang.srt.utils.common.support_triton]\n"
-                "    family: raise-SystemExit\n"
             ),
             "served: {simulator: false, why: upstream calls it only where "
             "SGLANG_SET_CPU_AFFINITY is set}": f"served: {{simulator: false, why: {quoted}}}",
@@ -137,7 +136,10 @@ def test_a_value_with_a_dollar_is_a_value(tmp_path: Path, value: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("    remove_when: upstream asks", "    family: 'x\\n'\n    remove_when: upstream asks"),
+        (
+            '    family: host\n    type: replace\n    impl: "kunlun_adapt.hooks.host:set_',
+            "    family: 'x y'\n    type: replace\n    impl: \"kunlun_adapt.hooks.host:set_",
+        ),
         ("    remove_when: upstream asks", "    watch: ['a b']\n    remove_when: upstream asks"),
         ("    remove_when: upstream asks", "    runs_after: ['#']\n    remove_when: upstream asks"),
         ("    remove_when: upstream asks", "    status: 'active#'\n    remove_when: upstream asks"),
