@@ -11,21 +11,19 @@ import re
 import sys
 from collections.abc import Iterator
 from enum import Enum
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from kunlun_adapt.cli import app
 from kunlun_adapt.diagnostics import CODES
 from kunlun_adapt.documents import AdaptationRecipe, OperatorRecipe, PlatformMap, fields
+from kunlun_adapt.documents.descriptions import described
 
 ROOT = Path(__file__).resolve().parent.parent
 CODES_INDEX = ROOT / "docs" / "codes" / "README.md"
-KEYS = ROOT / "tools" / "docs_keys.yaml"
 DOCUMENTS, COMMANDS = "reference/documents.md", "reference/cli.md"
 
 KINDS: dict[type[BaseModel], str] = {
@@ -122,7 +120,7 @@ def _keys(model: type[BaseModel]) -> list[str]:
     for name, field in model.model_fields.items():
         key = field.alias or name
         shown = f"**`{key}`**" if field.is_required() else f"`{key}`"
-        text = _description(model, field, key).replace("|", "\\|").replace("\n", " ")
+        text = (described(model, key) or "").replace("|", "\\|").replace("\n", " ")
         written = _written(model, name)
         lines.append(f"| {shown} | {_linked(written)} | {_default(field)} | {text} |")
     return [*lines, ""]
@@ -166,25 +164,6 @@ def _default(field: FieldInfo) -> str:
         return ""
     shown = {True: "true", False: "false"}.get(value, value) if isinstance(value, bool) else value
     return f"`{', '.join(shown) if isinstance(shown, list) else shown}`"
-
-
-def _description(model: type[BaseModel], field: FieldInfo, key: str) -> str:
-    """Return what the model says of a field, else the table of keys, else the field's own model."""
-    if field.description:
-        return field.description
-    said = _keys_table()
-    for name in (model.__name__, "any"):
-        if key in said.get(name, {}):
-            return said[name][key]
-    models = list(_models(field.annotation))
-    return _about(models[0]).partition("\n")[0] if models else ""
-
-
-@cache
-def _keys_table() -> dict[str, dict[str, str]]:
-    found = yaml.safe_load(KEYS.read_text(encoding="utf-8"))
-    assert isinstance(found, dict)
-    return found
 
 
 def _below(model: type[BaseModel], done: set[type[BaseModel]]) -> list[type[BaseModel]]:

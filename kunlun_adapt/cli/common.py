@@ -187,8 +187,7 @@ def obtain(spec: str, *, offline: bool, quiet: bool) -> Release:
     if quiet or not console.is_terminal:
         say = _plain(spec, quiet)
         return open_release(spec, offline=offline, progress=say)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    with _bar(console) as bar:
         task = bar.add_task(f"sglang {spec}", total=None)
 
         def show(message: str, fraction: float | None) -> None:
@@ -199,14 +198,31 @@ def obtain(spec: str, *, offline: bool, quiet: bool) -> Release:
 
 
 @contextlib.contextmanager
-def working(what: str, *, quiet: bool) -> Iterator[None]:
-    """Show on a terminal what is being done, for as long as it takes."""
+def working(what: str, *, quiet: bool) -> Iterator[Callable[[str, float | None], None] | None]:
+    """Show on a terminal what is being done, for as long as it takes.
+
+    What is yielded takes what part of it is being done, and how far that is; None where nobody
+    looks.
+    """
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield
+        yield None
         return
-    with console.status(what):
-        yield
+    with _bar(console) as bar:
+        task = bar.add_task(what, total=None)
+
+        def show(part: str, fraction: float | None) -> None:
+            done = fraction is not None and fraction >= 1.0
+            total = None if fraction is None or done else 1.0
+            description = what if done else f"{what}: {part}"
+            bar.update(task, description=description, total=total, completed=fraction or 0.0)
+
+        yield show
+
+
+def _bar(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True)
 
 
 def _plain(spec: str, quiet: bool) -> Callable[[str, float | None], None]:

@@ -136,10 +136,9 @@ def validate(
         for number, spec in enumerate(specs, 1):
             release = obtain(spec, offline=offline, quiet=quiet)
             count = f" ({number} of {len(specs)})" if len(specs) > 1 else ""
-            with working(f"checking sglang {release.version}{count}", quiet=quiet):
-                report = check_release(
-                    catalog, Resolver(release), lock=lock, beyond_claims=beyond_claims
-                )
+            with working(f"checking sglang {release.version}{count}", quiet=quiet) as progress:
+                facts = Resolver(release, progress=progress)
+                report = check_release(catalog, facts, lock=lock, beyond_claims=beyond_claims)
             reports.append(selection.of_report(report))
         infos = verbose or fail_on is FailOn.INFO
         if format is Format.TEXT and output is None and Console().is_terminal:
