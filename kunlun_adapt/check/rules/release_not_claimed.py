@@ -21,7 +21,10 @@ def rule(context: Context) -> Iterable[Finding]:
         f"sglang {context.release} is not among the releases that the map claims ({claim})"
         f"{_nearest(claim, Version(context.release))}",
         context.document.at("sglang"),
-        suggestion=f"--beyond-claims checks every binding as if it claimed {context.release}",
+        # Where KA205 says that nothing can be bound, there is nothing to check beyond the claims.
+        suggestion=None
+        if context.platform_packages_missing
+        else f"--beyond-claims checks every binding as if it claimed {context.release}",
     )
 
 
