@@ -76,6 +76,18 @@ def test_the_sparse_backend_is_there_then_dangles_then_is_gone(check: Check) -> 
     assert "has no module sglang.srt.layers.attention.nsa_backend" in gone.message
 
 
+def test_what_stands_beside_a_dangling_import_cannot_be_imported_either(check: Check) -> None:
+    beside = NSA.replace("NativeSparse", "DeepseekSparse")
+    findings = check("0.5.20", ("replace", f"target: {beside}"))
+    assert sorted(codes(findings)) == ["KA103", "KA108"]
+    found = findings[0]
+    assert "cannot be imported in sglang 0.5.20" in found.message
+    assert found.suggestion == (
+        "name the definition: target: "
+        "sglang.srt.layers.attention.dsa_backend.DeepseekSparseAttnBackend"
+    )
+
+
 def test_the_affinity_call_loses_three_of_four_arguments(check: Check) -> None:
     target = "sglang.srt.utils.common.set_gpu_proc_affinity"
     how = "args: {gpu_id: gpu_id}, ignores: {pp_size: $any, tp_size: $any, nnodes: $any}"

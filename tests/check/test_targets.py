@@ -106,6 +106,37 @@ def test_a_dangling_reexport_is_mended_where_the_name_is_elsewhere(bench: Bench)
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "raises"),
+    [
+        ("from sglang.srt.utils.common import gone\n", True),
+        ("from sglang.srt.gone import gone\n", True),
+        ("from sglang.srt.gone import *\n", True),
+        ("import sglang.srt.gone as gone\n", True),
+        ("from sglang.srt.utils import common\n", False),
+        ("from sglang.srt.utils.common import ENABLED\n", False),
+        ("try:\n    from sglang.srt.gone import gone\nexcept ImportError:\n    pass\n", False),
+        ("if version > 1:\n    from sglang.srt.gone import gone\n", False),
+        (
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from sglang.gone import x\n",
+            False,
+        ),
+        ("def f():\n    from sglang.srt.gone import gone\n", False),
+    ],
+)
+def test_a_module_that_cannot_be_imported_holds_nothing_to_bind(
+    bench: Bench, text: str, raises: bool
+) -> None:
+    changed = bench.add("sglang/srt/here.py", f"{text}def free(size):\n    pass\n")
+    findings = hook(changed, "around", "sglang.srt.here.free", ", args: {size: size}").findings()
+    if not raises:
+        assert codes(findings) == []
+    else:
+        found = only(findings, "KA103")
+        assert "sglang.srt.here, in which sglang.srt.here.free is looked up" in found.message
+        assert str(found.upstream) == "sglang/srt/here.py:1"
+
+
 def test_a_target_outside_upstream_says_who_provides_it(bench: Bench) -> None:
     foreign = bench.edit(MAP, CHOICES, "- {target: triton.runtime.driver.active}")
     found = only(foreign.findings(), "KA101")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.targets import lost, where_now
+from kunlun_adapt.check.importable import Importable, modules_of
+from kunlun_adapt.check.targets import bound, lost, where_now
 from kunlun_adapt.diagnostics import Finding
 
 
 def rule(context: Context) -> Iterable[Finding]:
-    """Report bound names that upstream re-exports from a place that does not have them."""
+    """Report bound names that upstream re-exports from a place that does not have them.
+
+    A module in which such an import stands cannot be imported, so nothing in it can be bound.
+    """
     for found in lost(context):
         if found.code == "KA103":
             use, missing = found.use, found.missing
@@ -24,3 +28,31 @@ def rule(context: Context) -> Iterable[Finding]:
                 upstream=missing.at,
                 suggestion=where_now(context, found),
             )
+    yield from _not_importable(context)
+
+
+def _not_importable(context: Context) -> Iterator[Finding]:
+    if context.reader is None:
+        return
+    importable = Importable(context.reader)
+    for item in bound(context):
+        if item.symbol.kind == "external":
+            continue
+        for module in modules_of(context.reader, item.symbol):
+            broken = importable.broken(module)
+            if broken is None:
+                continue
+            yield Finding.of(
+                "KA103",
+                f"{module}, in which {item.at.target} is looked up, cannot be imported in sglang "
+                f"{context.release}: {broken.why}",
+                item.position,
+                binding=item.binding.binding.id,
+                target=item.at.target,
+                upstream=broken.location,
+                suggestion=f"name the definition: target: {item.symbol.resolved}"
+                if item.symbol.module != module
+                else "bind what the rest of the release uses instead, or end the range before "
+                f"{context.release}",
+            )
+            break

@@ -9,7 +9,8 @@ from kunlun_adapt.check.guards import can_hold, definitions, devices
 from kunlun_adapt.check.targets import bound
 from kunlun_adapt.check.wording import listed
 from kunlun_adapt.diagnostics import Finding
-from kunlun_adapt.upstream import Location, Symbol
+from kunlun_adapt.upstream import Location, Missing, Symbol
+from kunlun_adapt.upstream.found import Found
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -37,21 +38,26 @@ def rule(context: Context) -> Iterable[Finding]:
 
 def _off(context: Context, symbol: Symbol, reports: set[str]) -> tuple[str, Location] | None:
     """Return the guard that keeps a symbol, or a class around it, from being defined."""
+    guards = [item.guard for item in definitions(symbol)]
+    if not any(can_hold(guard, reports) for guard in guards):
+        return _named(guards), symbol.location
     for owner in _owners(context, symbol):
-        found = definitions(owner)
-        if not any(can_hold(item.guard, reports) for item in found):
-            guards = dict.fromkeys(item.guard for item in found if item.guard)
-            return " or ".join(guards), owner.location
+        guards = [owner.guard, *(other.guard for other in owner.others)]
+        if not any(can_hold(guard, reports) for guard in guards):
+            return _named(guards), owner.location
     return None
 
 
-def _owners(context: Context, symbol: Symbol) -> Iterator[Symbol]:
-    """Yield a symbol and the classes in which it is named."""
-    yield symbol
+def _named(guards: list[str | None]) -> str:
+    return " or ".join(dict.fromkeys(guard for guard in guards if guard))
+
+
+def _owners(context: Context, symbol: Symbol) -> Iterator[Found]:
+    """Yield the classes in which a symbol is named."""
     path = symbol.path.rpartition(".")[0]
-    while path:
-        owner = context.facts.resolve(path)
-        if not isinstance(owner, Symbol) or owner.kind != "class":
+    while path and context.reader is not None:
+        owner = context.reader.find(path)
+        if isinstance(owner, Missing) or owner.binding is None:
             return
         yield owner
         path = path.rpartition(".")[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.targets import Bound, bound
@@ -11,6 +12,9 @@ from kunlun_adapt.check.wording import listed
 from kunlun_adapt.diagnostics import Finding, Severity
 from kunlun_adapt.plan import HookBinding
 from kunlun_adapt.upstream import Location, Symbol
+
+if TYPE_CHECKING:
+    from kunlun_adapt.check.use_sites import UseSites
 
 OTHER_CODES = ("lazy", "external", "module")
 """Kinds of which other rules speak, or which have no definition to name."""
@@ -32,11 +36,12 @@ def rule(context: Context) -> Iterable[Finding]:
         )
 
 
-def usage(context: Context) -> Iterable[Finding]:
+def search(sites: UseSites) -> Iterator[Finding]:
     """Report second names (`name = other`) of what is used by its first name as well.
 
     A second name is bound on purpose as often as not: it is the one that upstream looks up.
     """
+    context = sites.context
     for item in _renamed(context):
         if not is_alias(context, item.symbol):
             continue

@@ -1,0 +1,89 @@
+"""Whether a module of the release can be imported at all, as far as its own imports tell.
+
+Real releases hold modules that nobody can import: a shim that hands on a name which its source has
+lost. Whatever else stands in such a module cannot be bound there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kunlun_adapt.upstream import Location, Resolver, Symbol
+from kunlun_adapt.upstream.found import Found
+from kunlun_adapt.upstream.release import module_of
+
+ROOT = "sglang"
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """An import that raises whenever its module is imported."""
+
+    module: str
+    location: Location
+    why: str
+
+
+def modules_of(reader: Resolver, symbol: Symbol) -> tuple[str, ...]:
+    """Return the modules that are imported to reach a symbol by its path."""
+    named = symbol.path
+    while named and not reader.lookup.is_module(named):
+        named = named.rpartition(".")[0]
+    passed = (module_of(location.file) for location in symbol.via)
+    return tuple(dict.fromkeys(m for m in (named, *passed, symbol.module) if m))
+
+
+class Importable:
+    """Answers which modules of a release cannot be imported; each import is looked at once."""
+
+    def __init__(self, reader: Resolver) -> None:
+        self._reader = reader
+        self._modules: dict[str, Broken | None] = {}
+        self._imports: dict[tuple[str, str | None], str | None] = {}
+
+    def broken(self, module: str) -> Broken | None:
+        """Return the first import of a module that is sure to raise.
+
+        Only what runs in any case counts: nothing under a guard, nothing that `try` may catch.
+        """
+        if module not in self._modules:
+            self._modules[module] = next(self._broken(module), None)
+        return self._modules[module]
+
+    def _broken(self, module: str) -> Iterator[Broken]:
+        table = self._reader.table(module)
+        if table is None:
+            return
+        runs: list[tuple[str, str | None, int]] = [
+            (item.source, None, item.line) for item in table.scope.wildcards if item.guard is None
+        ]
+        for bound in table.scope.bindings.values():
+            for item in bound:
+                if item.kind == "import" and item.guard is None and not item.type_checking:
+                    runs.append((item.source, item.attribute, item.line))
+        for source, name, line in runs:
+            if source.partition(".")[0] != ROOT:
+                continue
+            if (source, name) not in self._imports:
+                self._imports[source, name] = _why(self._reader, source, name)
+            why = self._imports[source, name]
+            if why is not None:
+                yield Broken(module, Location(table.file, line), why)
+
+
+def _why(reader: Resolver, source: str, name: str | None) -> str | None:
+    """Why an import raises, or None where it does not or nobody can tell."""
+    if not reader.lookup.is_module(source):
+        return f"{source} does not exist"
+    file = reader.release.module_file(source)
+    if name is None or file is None:
+        return None
+    # Looking for the word is a hundred times as fast as reading the module, and hits nearly always.
+    if name.encode() in (reader.release.read(file) or b""):
+        return None
+    table = reader.table(source)
+    found = reader.lookup.name(source, name)
+    if table is None or table.lazy is not None or isinstance(found, Found):
+        return None
+    return None if found.reason == "unparsable" else f"{source} has no {name}"
