@@ -119,12 +119,10 @@ class Lookup:
         self, table: ModuleTable, owners: tuple[Binding, ...], bound: list[Binding], seen: Seen
     ) -> Found | Lost | None:
         """The definition among several bindings of one name, the others as its variants."""
-        results = [
-            result
-            for item in candidates(bound)
-            for result in self._branches(table, owners, item, seen)
-            or [self._follow(table, owners, item, bound, seen)]
-        ]
+        results: list[Found | Lost] = []
+        for item in candidates(bound):
+            chosen = self._branches(table, owners, item, seen)
+            results += chosen or [self._follow(table, owners, item, bound, seen)]
         found = distinct(item for item in results if isinstance(item, Found))
         if found:
             first = min(found, key=preference)

@@ -28,6 +28,7 @@ class Resolver:
         self._describer = Describer(self.lookup)
         self._places: Places | None = None
         self._answers: dict[str, Symbol | Missing] = {}
+        self._definitions: dict[str, str | None] = {}
 
     @property
     def index(self) -> Index:
@@ -53,11 +54,21 @@ class Resolver:
         A miss carries no suggestions; `suggest` adds them, which reads the whole release once.
         """
         if path not in self._answers:
-            found = self._find(path)
+            found = self.find(path)
             self._answers[path] = (
                 found if isinstance(found, Missing) else self._describer.describe(found, path)
             )
         return self._answers[path]
+
+    def definition(self, path: str) -> str | None:
+        """The dotted path of what `path` leads to, None where it leads nowhere.
+
+        It does not read what the definition says, as `resolve` does.
+        """
+        if path not in self._definitions:
+            found = self.find(path)
+            self._definitions[path] = found.dotted if isinstance(found, Found) else None
+        return self._definitions[path]
 
     def suggest(self, missing: Missing, fingerprint: str | None = None) -> Missing:
         """The same miss with the places where the symbol may be now, best first.
@@ -78,7 +89,7 @@ class Resolver:
 
     def members(self, class_path: str) -> dict[str, Symbol]:
         """A class's methods and attributes by name, own and inherited; empty for no class."""
-        owner = self._find(class_path)
+        owner = self.find(class_path)
         if isinstance(owner, Missing):
             return {}
         found: dict[str, Symbol] = {}
@@ -92,7 +103,11 @@ class Resolver:
                         found[name] = symbol
         return found
 
-    def _find(self, path: str) -> Found | Missing:
+    def find(self, path: str) -> Found | Missing:
+        """Follow a dotted path to its definition without reading what the definition says.
+
+        That is much less work than `resolve`, above all for classes.
+        """
         parts = path.split(".")
         if not all(part.isidentifier() for part in parts):
             return Missing(path, "symbol_missing", detail=f"{path!r} is not a dotted name")
