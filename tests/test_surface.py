@@ -142,6 +142,18 @@ def test_the_models_name_their_architecture() -> None:
         assert row.there in architectures[row.here]
 
 
+def test_every_operator_serves_a_model_or_a_feature() -> None:
+    used = {name for recipe in catalog().recipes for name in recipe.model.operators}
+    used |= {name for point in platform().landing_points for name in point.bindings}
+    assert not [r.model.name for r in catalog().operators if r.model.name not in used]
+
+
+def test_no_hook_and_no_operator_borrows_the_reason_of_another() -> None:
+    reasons = [entry.hook.why for entry in catalog().hooks]
+    reasons += [recipe.model.why for recipe in catalog().operators]
+    assert not [why for why, times in Counter(reasons).items() if times > 1]
+
+
 def test_no_row_stands_twice() -> None:
     assert max(Counter((row.kind, row.there, row.here) for row in ROWS).values()) == 1
 
