@@ -44,11 +44,17 @@ def _accepted(item: Bound) -> bool:
 
 
 def _reaches_nothing(context: Context, symbol: Symbol) -> bool:
-    """Tell whether no object of the release can be of the named class."""
+    """Tell whether no object of the release can be of the named class.
+
+    A class that goes by another name as well may be used by that one.
+    """
     owner = symbol.path.rpartition(".")[0]
-    if context.index is None or context.index.subclasses(owner):
+    reader, index = context.reader, context.index
+    if reader is None or index is None or reader.definition(owner) != owner:
         return False
-    return all(found.kind in ("alias", "annotation") for found in context.index.references(owner))
+    if index.subclasses(owner):
+        return False
+    return all(found.kind == "annotation" for found in index.references(owner))
 
 
 def _outcome(binding: HookBinding | KernelBinding, symbol: Symbol, base: str) -> str:
