@@ -210,7 +210,7 @@ def test_a_mutant_is_its_number_alone() -> None:
 
 
 def test_a_failure_names_the_mutant(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any) -> None:
+    def broken(*_: Any, **__: Any) -> None:
         raise KeyError("lost")
 
     monkeypatch.setattr("tests.fuzz.test_documents.load_bytes", broken)
