@@ -298,7 +298,14 @@ def test_any_text_is_read_or_refused(subject: str, value: str) -> None:
         return
     tree = ast.parse(conditions[0].expression(), mode="eval")
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    assert names <= {"abs", "isinstance", "int", "float", "x", conditions[0].subject.expression().split(".")[0]}
+    assert names <= {
+        "abs",
+        "isinstance",
+        "int",
+        "float",
+        "x",
+        conditions[0].subject.expression().split(".")[0],
+    }
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
     assert all(ast.unparse(c.func).rpartition(".")[2] in _CALLED for c in calls)
 
