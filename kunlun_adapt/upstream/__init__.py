@@ -31,12 +31,22 @@ from kunlun_adapt.upstream.symbols import (
 
 if TYPE_CHECKING:
     from kunlun_adapt.upstream.fetch import default_cache_dir
-    from kunlun_adapt.upstream.index import Index, open_index
+    from kunlun_adapt.upstream.index import (
+        CallForm,
+        Definition,
+        Import,
+        Index,
+        Reference,
+        open_index,
+    )
     from kunlun_adapt.upstream.release import Release, open_release
     from kunlun_adapt.upstream.resolve import Resolver
 
 __all__ = [
+    "CallForm",
+    "Definition",
     "Facts",
+    "Import",
     "Index",
     "Location",
     "Lock",
@@ -45,6 +55,7 @@ __all__ = [
     "LockFacts",
     "Missing",
     "Parameter",
+    "Reference",
     "Release",
     "ReleaseError",
     "Resolver",
@@ -62,7 +73,11 @@ __all__ = [
 ]
 
 _ON_DEMAND = {
+    "CallForm": "index",
+    "Definition": "index",
+    "Import": "index",
     "Index": "index",
+    "Reference": "index",
     "Release": "release",
     "Resolver": "resolve",
     "default_cache_dir": "fetch",

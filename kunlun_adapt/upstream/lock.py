@@ -2,7 +2,8 @@
 
 `adapt.lock` is JSON Lines, so that a changed symbol is one changed line in review. The first line
 states the format; then comes one line per target and release, sorted by target and then by
-version, and one line per upstream file that holds such a symbol. There is no time in it: the same
+version, one line per upstream file that holds such a symbol, and one per release for what the
+checks found about upstream's own uses of the targets. There is no time in it: the same
 facts give the same bytes. Reading needs the standard library alone, since each process of a
 server does it at start.
 """
@@ -39,10 +40,15 @@ class LockEntry:
 
 @dataclass(frozen=True)
 class Lock:
-    """All locked facts; `hashes` maps a release to the SHA-256 of each of its bound files."""
+    """All locked facts; `hashes` maps a release to the SHA-256 of each of its bound files.
+
+    `usage` holds, by release, what was found about upstream's own uses of the targets, as the
+    checks wrote it: finding it again would take reading the whole release.
+    """
 
     entries: Mapping[tuple[str, str], LockEntry] = field(default_factory=dict)
     hashes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    usage: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def releases(self) -> tuple[str, ...]:
@@ -69,7 +75,12 @@ class Lock:
     def replaced(self, other: Lock) -> Lock:
         """This lock with every release of `other` in place of its own."""
         kept = {key: item for key, item in self.entries.items() if key[0] not in other.hashes}
-        return Lock({**kept, **other.entries}, {**self.hashes, **other.hashes})
+        uses = {key: item for key, item in self.usage.items() if key not in other.hashes}
+        return Lock(
+            {**kept, **other.entries},
+            {**self.hashes, **other.hashes},
+            {**uses, **other.usage},
+        )
 
     def text(self) -> str:
         """The lock file's text."""
@@ -89,6 +100,9 @@ class Lock:
         for release in self.releases:
             for file, digest in sorted(self.hashes[release].items()):
                 rows.append({"release": release, "file": file, "sha256": digest})
+        for release in self.releases:
+            if release in self.usage:
+                rows.append({"release": release, "usage": self.usage[release]})
         return "".join(
             json.dumps(row, ensure_ascii=False, separators=(", ", ": ")) + "\n" for row in rows
         )
@@ -187,6 +201,7 @@ def parse_lock(text: str, file: str = "adapt.lock") -> Lock:
         )
     entries: dict[tuple[str, str], LockEntry] = {}
     hashes: dict[str, dict[str, str]] = {}
+    usage: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(lines[1:], start=2):
         if not line.strip():
             continue
@@ -202,9 +217,11 @@ def parse_lock(text: str, file: str = "adapt.lock") -> Lock:
             hashes.setdefault(release, {})
         elif isinstance(row.get("file"), str) and isinstance(row.get("sha256"), str):
             hashes.setdefault(release, {})[row["file"]] = row["sha256"]
+        elif isinstance(row.get("usage"), dict):
+            usage[release] = row["usage"]
         else:
             raise LockError(file, number, "the line has neither a 'target' nor a 'file' and hash")
-    return Lock(entries, hashes)
+    return Lock(entries, hashes, usage)
 
 
 def write_lock(path: Path, lock: Lock) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kunlun_adapt.check import check_release
+from kunlun_adapt.check.usage import CODES_OF_USAGE
 from kunlun_adapt.diagnostics import Finding, ReleaseReport
 from kunlun_adapt.documents import load_catalog
 from kunlun_adapt.upstream import Facts, Lock, Resolver, open_release
@@ -284,6 +285,8 @@ class Bench:
     root: Path
     upstream: Mapping[str, str] = field(default_factory=lambda: dict(UPSTREAM))
     workspace: Mapping[str, str] = field(default_factory=lambda: dict(WORKSPACE))
+    used: bool = False
+    """Whether to hear of upstream's uses too: nothing uses most of what tests add to the release."""
 
     def edit(self, file: str, old: str, new: str) -> Bench:
         """Replace a text that stands exactly once in a file of the workspace or the release."""
@@ -317,7 +320,12 @@ class Bench:
     ) -> ReleaseReport:
         _write(self.root / "workspace", self.workspace)
         catalog = load_catalog(self.root / "workspace")
-        return check_release(catalog, facts or self.resolver(), lock=lock, beyond_claims=beyond)
+        facts = facts or self.resolver()
+        report = check_release(catalog, facts, lock=lock, beyond_claims=beyond)
+        if self.used:
+            return report
+        heard = tuple(f for f in report.findings if f.code not in CODES_OF_USAGE)
+        return replace(report, findings=heard)
 
     def findings(
         self, *, facts: Facts | None = None, lock: Lock | None = None, beyond: bool = False

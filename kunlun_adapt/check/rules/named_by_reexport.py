@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.targets import Bound, bound
+from kunlun_adapt.check.usage import usage_findings
 from kunlun_adapt.check.wording import listed
 from kunlun_adapt.diagnostics import Finding, Severity
 from kunlun_adapt.plan import HookBinding
@@ -34,6 +35,7 @@ def rule(context: Context) -> Iterable[Finding]:
             f"name the definition: target: {symbol.resolved}",
             Severity.ERROR if missed else None,
         )
+    yield from (finding for finding in usage_findings(context) if finding.code == "KA108")
 
 
 def search(sites: UseSites) -> Iterator[Finding]:

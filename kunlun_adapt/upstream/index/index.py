@@ -244,8 +244,7 @@ class Index:
                 yield row
 
     def _leads_to(self, path: str, resolved: str) -> bool:
-        symbol = self.resolver.resolve(path)
-        return isinstance(symbol, Symbol) and symbol.resolved == resolved
+        return self.resolver.definition(path) == resolved
 
     def _imports(self, resolved: str) -> Iterator[Import]:
         seen: set[str] = set()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -64,13 +65,16 @@ class References:
         if key not in self._found:
             names = self._names_of(key)
             self._names |= names
-            found = [
-                _reference(module, self._file(module), use)
-                for module in self._modules_naming(symbol)
-                for use in self._module_uses(module, names)
-                if self._means(module, use, key)
-            ]
-            self._found[key] = tuple(dict.fromkeys(found))
+            found: dict[Reference, None] = {}
+            for module in self._modules_naming(symbol):
+                for use in self._module_uses(module, names):
+                    text = self._meant(module, use, names, key)
+                    if text is not None:
+                        made = _reference(module, self._file(module), use)
+                        if text != use.text:
+                            made = replace(made, kind="other", call=None)
+                        found[made] = None
+            self._found[key] = tuple(found)
         return self._found[key]
 
     def method_calls(self, class_path: str, name: str) -> tuple[Reference, ...]:
@@ -120,25 +124,38 @@ class References:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return ()
         is_package = self._file(module).endswith("/__init__.py")
-        uses = find_uses(tree, absolute_in(module, is_package), self._names)
+        lines = _lines_with(source, self._names)
+        uses = find_uses(tree, absolute_in(module, is_package), self._names, lines)
         self._uses[module] = (len(self._names), uses)
         return uses
 
     def _file(self, module: str) -> str:
         return self._index.file(module) or ""
 
-    def _means(self, module: str, use: Use, resolved: str) -> bool:
-        if not use.text:
-            return False
-        if use.imported is not None:
-            symbol = self._index.resolver.resolve(use.imported)
-            return isinstance(symbol, Symbol) and symbol.resolved == resolved
-        if use.local:
-            return False
-        found = self._index.lookup.named(module, list(use.owners), use.text)
-        if not isinstance(found, Found):
-            return False
-        return any(item.dotted == resolved for item in (found, *found.others))
+    def _meant(self, module: str, use: Use, names: set[str], resolved: str) -> str | None:
+        """The part of a use's text, from its start, that is the object; None where none is.
+
+        What uses a member of a class (`Class.make()`) uses the class.
+        """
+        if not use.text or (use.local and not use.imported):
+            return None
+        parts = use.text.split(".")
+        for end in range(len(parts), 0, -1):
+            if parts[end - 1] not in names:
+                continue
+            text = ".".join(parts[:end])
+            if use.imported:
+                gone = len(parts) - end
+                paths = (path.rsplit(".", gone)[0] if gone else path for path in use.imported)
+                if any(self._index.resolver.definition(path) == resolved for path in paths):
+                    return text
+                continue
+            found = self._index.lookup.named(module, list(use.owners), text)
+            if isinstance(found, Found) and any(
+                item.dotted == resolved for item in (found, *found.others)
+            ):
+                return text
+        return None
 
     def _method_calls(self, klass: Symbol, name: str) -> Iterator[Reference]:
         family = self._family(klass.resolved)
@@ -176,13 +193,11 @@ class References:
             return anything
         if "." not in use.text:
             return None
-        if use.imported is None and use.local:
+        if use.local and not use.imported:
             return anything
-        root = use.imported or use.text
-        if use.imported is not None:
-            owner = self._index.resolver.resolve(root.rpartition(".")[0])
-            named = isinstance(owner, Symbol)
-            path = owner.resolved if isinstance(owner, Symbol) else ""
+        if use.imported:
+            owner = self._index.resolver.definition(use.imported[0].rpartition(".")[0])
+            named, path = owner is not None, owner or ""
         else:
             found = self._index.lookup.named(module, list(use.owners), use.text.rpartition(".")[0])
             named = isinstance(found, Found)
@@ -231,3 +246,16 @@ def _reference(module: str, file: str, use: Use) -> Reference:
         guard=use.guard,
         within=use.within,
     )
+
+
+_WORD = re.compile(rb"[^\W\d]\w*")
+
+
+def _lines_with(source: bytes, names: Collection[str]) -> list[int]:
+    """The numbers of the lines on which one of the names stands."""
+    wanted = {name.encode() for name in names}
+    return [
+        number
+        for number, line in enumerate(source.split(b"\n"), start=1)
+        if not wanted.isdisjoint(_WORD.findall(line))
+    ]

@@ -8,8 +8,10 @@ functions, and what class a receiver is an instance of.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, replace
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from kunlun_adapt.upstream import syntax
 from kunlun_adapt.upstream.index.receivers import Receiver, class_hints, local_hints
@@ -23,7 +25,7 @@ _CONTAINERS = (ast.List, ast.Tuple, ast.Set)
 class Use:
     """One use: `text` is the dotted name, empty where it hangs on another expression.
 
-    `imported` is the path of the name's root where a function imports it itself; `local` tells of
+    `imported` are the paths that it may be where a function imports its root; `local` tells of
     a root that a function binds to something else; `owners` are the classes whose body it is in.
     """
 
@@ -36,23 +38,48 @@ class Use:
     call: CallForm | None = None
     within: str = ""
     receiver: Receiver | None = None
-    imported: str | None = None
+    imported: tuple[str, ...] = ()
     local: bool = False
     owners: tuple[str, ...] = ()
     guard: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass
 class _Frame:
-    """A class or function around the node that is looked at."""
+    """A class or function around the node that is looked at; most are never asked anything."""
 
     name: str
-    is_class: bool
-    bound: frozenset[str] = frozenset()
-    imports: dict[str, str] = field(default_factory=dict)
-    hints: dict[str, str] = field(default_factory=dict)
+    node: ast.AST
+    absolute: Callable[[ast.ImportFrom], str]
     receiver: str = ""
-    attributes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_class(self) -> bool:
+        return isinstance(self.node, ast.ClassDef)
+
+    @cached_property
+    def _binds(self) -> tuple[frozenset[str], dict[str, tuple[str, ...]]]:
+        assert isinstance(self.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        return _bound_in(self.node, self.absolute)
+
+    @property
+    def bound(self) -> frozenset[str]:
+        """The names that a function binds itself."""
+        return self._binds[0]
+
+    @property
+    def imports(self) -> dict[str, tuple[str, ...]]:
+        """What a function imports: the paths that a name may be."""
+        return self._binds[1]
+
+    @cached_property
+    def hints(self) -> dict[str, str]:
+        """The classes of a function's variables, of a class's attributes."""
+        if isinstance(self.node, ast.ClassDef):
+            return class_hints(self.node)
+        if isinstance(self.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return local_hints(self.node)
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +94,28 @@ _OTHER = _Role()
 
 
 def find_uses(
-    tree: ast.Module, absolute: Callable[[ast.ImportFrom], str], names: Collection[str]
+    tree: ast.Module,
+    absolute: Callable[[ast.ImportFrom], str],
+    names: Collection[str],
+    lines: Sequence[int],
 ) -> tuple[Use, ...]:
-    """Every use in a module of a name, or of something below a name, that is of interest."""
-    finder = _Finder(absolute, names)
+    """Every use in a module of a name, or of something below a name, that is of interest.
+
+    `lines` are those on which one of the names stands, in order: the rest is not looked at.
+    """
+    finder = _Finder(absolute, names, lines)
     finder.statements(tree.body)
     return tuple(finder.found)
 
 
 class _Finder:
-    def __init__(self, absolute: Callable[[ast.ImportFrom], str], names: Collection[str]) -> None:
+    def __init__(
+        self,
+        absolute: Callable[[ast.ImportFrom], str],
+        names: Collection[str],
+        lines: Sequence[int],
+    ) -> None:
+        self._lines = lines
         self.found: list[Use] = []
         self._absolute = absolute
         self._names = names
@@ -86,7 +125,12 @@ class _Finder:
 
     def statements(self, body: Iterable[ast.stmt]) -> None:
         for node in body:
-            self._statement(node)
+            first = node.lineno
+            if isinstance(node, syntax.DefinitionNode) and node.decorator_list:
+                first = node.decorator_list[0].lineno
+            at = bisect_left(self._lines, first)
+            if at < len(self._lines) and self._lines[at] <= (node.end_lineno or first):
+                self._statement(node)
 
     def _statement(self, node: ast.stmt) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -150,11 +194,9 @@ class _Finder:
         self._inside(self._frame(node), lambda: self.statements(node.body))
 
     def _frame(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> _Frame:
-        bound, imports = _bound_in(node, self._absolute)
-        frame = _Frame(getattr(node, "name", "<lambda>"), False, bound, imports)
+        frame = _Frame(getattr(node, "name", "<lambda>"), node, self._absolute)
         if isinstance(node, ast.Lambda):
             return frame
-        frame.hints = local_hints(node)
         plain = [*node.args.posonlyargs, *node.args.args]
         marks = {syntax.decorator_name(item) for item in node.decorator_list}
         if self._frames and self._frames[-1].is_class and plain and "staticmethod" not in marks:
@@ -186,8 +228,7 @@ class _Finder:
             self._expression(base, _Role("subclass", node.name))
         for keyword in node.keywords:
             self._expression(keyword.value, _Role("argument"))
-        frame = _Frame(node.name, True, attributes=class_hints(node))
-        self._inside(frame, lambda: self.statements(node.body))
+        self._inside(_Frame(node.name, node, self._absolute), lambda: self.statements(node.body))
 
     def _decorator(self, node: ast.expr) -> None:
         if isinstance(node, ast.Call) and syntax.dotted(node.func) is not None:
@@ -278,8 +319,8 @@ class _Finder:
         if leaf not in self._names and root not in self._names:
             return
         local, imported = self._root(root)
-        if imported is not None:
-            imported = f"{imported}.{rest}" if rest else imported
+        if rest:
+            imported = tuple(f"{path}.{rest}" for path in imported)
         at_class = bool(self._frames) and self._frames[-1].is_class
         self._add(
             Use(
@@ -331,16 +372,16 @@ class _Finder:
     def _scope(self) -> str:
         return ".".join(frame.name for frame in self._frames)
 
-    def _root(self, name: str) -> tuple[bool, str | None]:
-        """Whether a function around binds the name, and the path that one imports it from."""
+    def _root(self, name: str) -> tuple[bool, tuple[str, ...]]:
+        """Whether a function around binds the name, and the paths that one imports it from."""
         for frame in reversed(self._frames):
             if frame.is_class:
                 continue
             if name in frame.imports:
                 return True, frame.imports[name]
             if name in frame.bound:
-                return True, None
-        return False, None
+                return True, ()
+        return False, ()
 
     def _class_name(self) -> str:
         """The qualified name of the nearest class around."""
@@ -361,7 +402,7 @@ class _Finder:
                 if len(parts) == 1:
                     name = ".".join(f.name for f in self._frames[:index])
                     return Receiver("self", name)
-                hint = owner.attributes.get(parts[1]) if len(parts) == 2 else None
+                hint = owner.hints.get(parts[1]) if len(parts) == 2 else None
                 return Receiver("made", hint) if hint else None
             if len(parts) == 1 and parts[0] in frame.hints:
                 return Receiver("made", frame.hints[parts[0]])
@@ -387,13 +428,13 @@ def _form(node: ast.Call, grid: bool) -> CallForm:
 def _bound_in(
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
     absolute: Callable[[ast.ImportFrom], str],
-) -> tuple[frozenset[str], dict[str, str]]:
+) -> tuple[frozenset[str], dict[str, tuple[str, ...]]]:
     """The names that a function binds, and the paths of those that it imports."""
     arguments = node.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     every += [item for item in (arguments.vararg, arguments.kwarg) if item is not None]
     bound = {item.arg for item in every}
-    imports: dict[str, str] = {}
+    imports: dict[str, tuple[str, ...]] = {}
     outer: set[str] = set()
     pending: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
     while pending:
@@ -413,10 +454,13 @@ def _bound_in(
         elif isinstance(item, ast.ImportFrom):
             source = absolute(item)
             for alias in item.names:
-                imports[alias.asname or alias.name] = f"{source}.{alias.name}"
+                name = alias.asname or alias.name
+                imports[name] = (*imports.get(name, ()), f"{source}.{alias.name}")
         elif isinstance(item, ast.Import):
             for alias in item.names:
                 first = alias.name.partition(".")[0]
-                imports[alias.asname or first] = alias.name if alias.asname else first
+                name = alias.asname or first
+                path = alias.name if alias.asname else first
+                imports[name] = (*imports.get(name, ()), path)
         pending.extend(ast.iter_child_nodes(item))
     return frozenset(bound - outer), imports
