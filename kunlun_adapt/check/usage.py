@@ -106,11 +106,10 @@ def _stated(context: Context) -> Iterable[Any]:
     for key, spellings in context.map.interface.items():
         if key.startswith("process."):
             yield [key, [spelling.model_dump(mode="json") for spelling in spellings]]
-    if context.lock is not None:
-        targets = {b.target for plan in context.plans for b in plan.bindings}
-        for (release, target), entry_ in sorted(context.lock.entries.items()):
-            if target in targets:
-                yield [release, target, entry_.symbol.fingerprint]
+    from kunlun_adapt.check.rules.excluded_but_there import left_out, locked_fingerprints
+
+    for left in left_out(context):
+        yield [left.target, locked_fingerprints(context, left.target)]
 
 
 def _model(model: Hook | Bind) -> Any:
@@ -128,9 +127,9 @@ def _rules_digest() -> str:
         *("kernel_inside_kernels", "excluded_but_there", "named_by_reexport"),
     )
     names += [f"check/rules/{name}.py" for name in rules]
+    names += [f"upstream/{name}.py" for name in ("found", "guards", "lookup", "module")]
     files = [package / name for name in names]
-    files += sorted((package / "upstream").rglob("*.py"))
-    files += sorted((package / "plan").glob("*.py"))
+    files += sorted((package / "upstream" / "index").glob("*.py"))
     digest = hashlib.sha256()
     for file in files:
         digest.update(file.read_bytes())

@@ -21,8 +21,9 @@ from kunlun_adapt.cli.common import (
     open_workspace,
     releases_in,
     remark,
+    working,
 )
-from kunlun_adapt.evolve import lock_for
+from kunlun_adapt.evolve import lock_for, usage_for
 from kunlun_adapt.locate import LOCK_FILE, is_installed
 from kunlun_adapt.upstream import Lock, LockError, Resolver, write_lock
 
@@ -69,6 +70,7 @@ def lock(
             )
         held, before = _held(root, anew=bool(sglang) and not check)
         merged = held
+        resolvers = []
         for spec in sglang or list(held.releases) or [default_release(catalog, held)]:
             resolver = Resolver(obtain(spec, offline=offline, quiet=quiet))
             fresh, missing = lock_for(catalog, resolver)
@@ -79,6 +81,14 @@ def lock(
                     f"kunlun-adapt validate --sglang {spec}",
                 )
             merged = merged.replaced(fresh)
+            resolvers.append(resolver)
+        for resolver in resolvers:
+            # Once all releases are in: what is said of one may rest on what another has.
+            version = resolver.version
+            with working(f"looking at the uses in sglang {version}", quiet=quiet) as progress:
+                resolver.progress = progress
+                row = usage_for(catalog, resolver, merged, held.usage.get(version))
+            merged = merged.with_usage(version, row)
         stale = merged.text() != before
         if check:
             if stale:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from kunlun_adapt.check import Context
+from kunlun_adapt.check.usage import usage_row
 from kunlun_adapt.documents import Catalog
 from kunlun_adapt.plan import CAPABILITIES, PLATFORM, make_plan, spelled
 from kunlun_adapt.upstream import Lock, Missing, Resolver, Symbol, lock_release
@@ -53,3 +58,17 @@ def lock_for(catalog: Catalog, resolver: Resolver) -> tuple[Lock, tuple[Missing,
             classes.append(spelling.call)
     lock, _ = lock_release(resolver, recorder.asked, classes=classes)
     return lock, tuple(missing.values())
+
+
+def usage_for(
+    catalog: Catalog, resolver: Resolver, lock: Lock, held: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return what is to be locked about upstream's uses of the targets in one release.
+
+    `lock` is the whole lock as it will be; `held` is what stood in it before, which is kept where
+    nothing that it depends on has changed.
+    """
+    document = catalog.platform_map
+    assert document is not None, "lock_for comes first, and refuses a workspace without a map"
+    plans = tuple(make_plan(catalog, resolver, p) for p in document.model.device.profiles)
+    return usage_row(Context(catalog, document, resolver, plans, lock), held)

@@ -82,6 +82,10 @@ class Lock:
             {**uses, **other.usage},
         )
 
+    def with_usage(self, release: str, row: Mapping[str, Any]) -> Lock:
+        """This lock with what was found about upstream's uses in a release."""
+        return Lock(self.entries, self.hashes, {**self.usage, release: row})
+
     def text(self) -> str:
         """The lock file's text."""
         rows: list[dict[str, Any]] = [{"lock": LOCK_FORMAT}]

@@ -22,7 +22,8 @@ class Resolver:
 
     def __init__(self, release: Release, *, progress: Progress | None = None) -> None:
         self.release = release
-        self._progress = progress
+        #: Told how far the building of the index is.
+        self.progress = progress
         self._index: Index | None = None
         self.lookup = Lookup(release)
         self._describer = Describer(self.lookup)
@@ -32,15 +33,12 @@ class Resolver:
 
     @property
     def index(self) -> Index:
-        """The index of the whole release, read from the cache or built on first use.
-
-        `progress` is told how far the building is.
-        """
+        """The index of the whole release, read from the cache or built on first use."""
         if self._index is None:
             # Imported here: a clean workspace does without it.
             from kunlun_adapt.upstream.index import open_index
 
-            self._index = open_index(self.release, resolver=self, progress=self._progress)
+            self._index = open_index(self.release, resolver=self, progress=self.progress)
         return self._index
 
     @property
