@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +108,33 @@ def test_the_analysis_agrees_with_trying_every_call(whens: list[dict[str, Any]])
     assert set(found.unreachable) == {n for n, _ in parsed.tiers} - served
     if found.example is not None:
         assert parsed.serving(found.example) is None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A tensor of which conditions read the first dimension."""
+
+    shape: tuple[int, ...]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(WHEN, min_size=1, max_size=4), st.integers(1, 4))
+def test_the_compiled_tiers_choose_what_the_table_chooses(
+    whens: list[dict[str, Any]], ahead: int
+) -> None:
+    # Behind a tier that takes all calls without `x`, what is read of it needs no guard.
+    parsed = table(PARAMS, {"x": "none"}, *whens, {"n": f"% {ahead} == 0"}, {"flag": True})
+    assert unguarded(parsed) == []
+    tiers = [
+        (name, compile(" and ".join(c.expression() for c in cs) or "True", name, "eval"))
+        for name, cs in parsed.tiers
+    ]
+    chooser = random.Random(ahead)
+    for call in chooser.sample(list(calls(parsed)), 300):
+        names = {n: call.get(n) for n in PARAMS}
+        names["x"] = None if names["x"] is None else Rows((names["x"],))
+        chosen = next((name for name, code in tiers if eval(code, {}, dict(names))), None)
+        assert chosen == parsed.serving(call)
 
 
 FLOATS = sorted({x / 4 for x in range(-30, 31)} | {v + e for v in (-1.5, 0.5, 2) for e in
