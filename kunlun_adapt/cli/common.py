@@ -54,7 +54,8 @@ Releases = Annotated[
     typer.Option(
         "--sglang",
         metavar="RELEASE",
-        help="A version, a wheel, a folder, or 'installed'. May be given several times. "
+        help="A version, a wheel, a folder, git:PATH@REV, or 'installed'. May be given several "
+        "times. "
         "Default: installed, else the newest that the map claims and the lock knows.",
         show_default=False,
         callback=named_releases,
@@ -65,7 +66,7 @@ OneRelease = Annotated[
     typer.Option(
         "--sglang",
         metavar="RELEASE",
-        help="A version, a wheel, a folder, or 'installed'. "
+        help="A version, a wheel, a folder, git:PATH@REV, or 'installed'. "
         "Default: installed, else the newest that the map claims and the lock knows.",
         show_default=False,
         callback=named_release,

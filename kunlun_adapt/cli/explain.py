@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 from rapidfuzz import process
+from rapidfuzz.distance import JaroWinkler
 from rich.console import Console
 from rich.markdown import Markdown
 
@@ -114,6 +115,12 @@ def _code(code: Code, format: TextOrJson) -> None:
         emit(text)
 
 
+def near_codes(text: str) -> list[str]:
+    """Return the codes that are most like what was written."""
+    found = process.extract(text.upper(), list(CODES), scorer=JaroWinkler.similarity, limit=3)
+    return [match for match, *_ in found]
+
+
 def page_text(code: Code) -> str | None:
     """Return the page of a code, or None where the package came without it."""
     page = shipped_file(code.page)
@@ -124,8 +131,12 @@ def _binding(catalog: Catalog, facts: Facts, name: str, format: TextOrJson) -> N
     bindings = {b.id: b for b in union_of_profiles(catalog, facts)}
     binding = bindings.get(name)
     if binding is None:
-        choices = [*bindings, *(d.model.name for d in catalog.operators), *CODES]
-        near = [match for match, *_ in process.extract(name, choices, limit=3, score_cutoff=60)]
+        choices = [*bindings, *(d.model.name for d in catalog.operators)]
+        near = (
+            near_codes(name)
+            if name[:2].upper() == "KA" and len(name) < 7
+            else [match for match, *_ in process.extract(name, choices, limit=3, score_cutoff=60)]
+        )
         fail(f"nothing is called {name!r}", f"did you mean {', '.join(near)}?" if near else None)
     bound = binding.status == "bound"
     found = facts.resolve(binding.target) if "." in binding.target else None

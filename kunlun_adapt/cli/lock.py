@@ -34,7 +34,8 @@ def lock(
         typer.Option(
             "--sglang",
             metavar="RELEASE",
-            help="A version, a wheel, a folder, or 'installed'. May be given several times. "
+            help="A version, a wheel, a folder, git:PATH@REV, or 'installed'. May be given several "
+            "times. "
             "Default: all that the lock holds.",
             show_default=False,
             callback=named_releases,

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rapidfuzz import process
-from rapidfuzz.distance import JaroWinkler
 from rich.console import Console
 
 from kunlun_adapt.check import check_release
@@ -28,9 +26,9 @@ from kunlun_adapt.cli.common import (
     remark,
     working,
 )
+from kunlun_adapt.cli.explain import near_codes, page_text
 from kunlun_adapt.cli.writing import write_whole
 from kunlun_adapt.diagnostics import (
-    CODES,
     ReleaseReport,
     Severity,
     render_github,
@@ -159,10 +157,7 @@ def _selection(select: list[str] | None, ignore: list[str] | None) -> Selection:
     try:
         return Selection.of(select or (), ignore or ())
     except UnknownCode as error:
-        found = process.extract(
-            error.selector.upper(), list(CODES), scorer=JaroWinkler.similarity, limit=3
-        )
-        near = [match for match, *_ in found]
+        near = near_codes(error.selector)
         raise typer.BadParameter(
             f"no finding code starts with {error.selector!r}; did you mean {', '.join(near)}? "
             "kunlun-adapt list codes has them all"
@@ -190,7 +185,6 @@ def _text(reports: Sequence[ReleaseReport], format: Format, *, infos: bool, fail
 
 def _sarif(reports: Sequence[ReleaseReport]) -> str:
     from kunlun_adapt import __version__
-    from kunlun_adapt.cli.explain import page_text
     from kunlun_adapt.diagnostics.sarif import render_sarif
 
     return render_sarif(reports, version=__version__, page=page_text, home=_published())

@@ -111,3 +111,26 @@ def test_a_binding_that_is_not_bound(run: Run) -> None:
     assert "served      no\n" in shown
     assert "simulator" not in shown and "the lock has no" not in shown
     assert "status      bound\n" in run("explain", name, "--sglang", "0.5.19").stdout
+
+
+@pytest.mark.parametrize("name", ["KA101", "ka101", "Ka101"])
+def test_a_code_s_page(run: Run, name: str) -> None:
+    result = run("explain", name)
+    assert result.exit_code == 0 and result.stdout.startswith("# KA101: target-missing\n")
+    assert "## How to mend it" in result.stdout and result.stderr == ""
+
+
+def test_a_code_s_page_on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    shown = run("explain", "KA101").stdout
+    assert "\x1b[" in shown and "target-missing" in shown and "## How" not in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("ka1o5", "KA105"), ("KA1011", "KA101"), ("KA41", "KA401")]
+)
+def test_a_code_that_does_not_exist(run: Run, name: str, near: str) -> None:
+    result = run("explain", name, "--sglang", "0.5.19")
+    assert result.exit_code == 2 and result.stdout == ""
+    assert f"nothing is called '{name}'" in result.stderr
+    assert near in result.stderr.partition("did you mean")[2]

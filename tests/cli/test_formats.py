@@ -61,9 +61,9 @@ def test_infos_are_counted_and_shown_when_asked_for(check: Run) -> None:
 
 
 def test_select_and_ignore(check: Run) -> None:
-    assert codes(check("--format", "json", "--select", "ka1", "--ignore", "KA107").stdout) == {
-        "KA101"
-    }
+    chosen = codes(check("--format", "json", "--select", "ka1", "--ignore", "KA107").stdout)
+    assert "KA101" in chosen and "KA107" not in chosen
+    assert all(code.startswith("KA1") for code in chosen)
     assert "KA101" not in codes(check("--format", "json", "--ignore", "KA101,KA2").stdout)
     assert check("--ignore", "KA101", "--ignore", "KA2").exit_code == 0
     assert check("--select", "KA2").exit_code == 0

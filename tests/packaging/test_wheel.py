@@ -95,6 +95,12 @@ def test_it_validates_like_the_checkout(installed: Installed, tmp_path: Path) ->
 
 
 @pytest.mark.upstream
+def test_it_explains_a_code(installed: Installed, tmp_path: Path) -> None:
+    shown = installed.run("kunlun-adapt", "explain", "ka101", cwd=tmp_path).stdout
+    assert shown == (ROOT / "docs" / "codes" / "KA101.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.upstream
 def test_it_renders_what_the_checkout_renders(installed: Installed, tmp_path: Path) -> None:
     render = ("render", "--sglang", "0.5.19")
     theirs = installed.run("kunlun-adapt", *render, cwd=tmp_path)
