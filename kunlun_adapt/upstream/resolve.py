@@ -28,6 +28,7 @@ class Resolver:
         self.lookup = Lookup(release)
         self._describer = Describer(self.lookup)
         self._places: Places | None = None
+        self._compiled: frozenset[str] | None = None
         self._answers: dict[str, Symbol | Missing] = {}
         self._definitions: dict[str, str | None] = {}
 
@@ -161,10 +162,10 @@ class Resolver:
         return below_package and index < len(parts) - 1 and parts[index].islower()
 
     def _is_compiled(self, module: str) -> bool:
-        folder, _, stem = module.replace(".", "/").rpartition("/")
-        if not self.release.is_dir(folder):
-            return False
-        return any(
-            file.startswith(f"{folder}/{stem}.") and file.endswith((".so", ".pyd"))
-            for file in self.release.files()
-        )
+        if self._compiled is None:
+            self._compiled = frozenset(
+                "/".join((*folders, name.partition(".")[0]))
+                for *folders, name in (file.split("/") for file in self.release.files())
+                if name.endswith((".so", ".pyd"))
+            )
+        return module.replace(".", "/") in self._compiled

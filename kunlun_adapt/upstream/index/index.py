@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from kunlun_adapt.upstream.found import Found
@@ -22,7 +22,7 @@ from kunlun_adapt.upstream.index.rows import (
 from kunlun_adapt.upstream.lookup import ROOT, Lookup
 from kunlun_adapt.upstream.module import ModuleTable, decoded
 from kunlun_adapt.upstream.resolve import Resolver
-from kunlun_adapt.upstream.symbols import Symbol
+from kunlun_adapt.upstream.symbols import Location, Symbol
 
 _ROWS = 512
 """Decoded rows that are kept; a release has thousands."""
@@ -121,8 +121,8 @@ class Index:
         A wildcard import counts where the importing module has the name by it.
         """
         symbol = self.resolver.resolve(path)
-        if not isinstance(symbol, Symbol):
-            return ()
+        if not isinstance(symbol, Symbol) or "." in symbol.qualname:
+            return ()  # nobody imports a member of a class
         key = symbol.resolved
         if key not in self._importers:
             found = self._module_imports(key) if symbol.kind == "module" else self._imports(key)
@@ -248,6 +248,7 @@ class Index:
 
     def _imports(self, resolved: str) -> Iterator[Import]:
         seen: set[str] = set()
+        exposed = {resolved}
         pending = [resolved.rpartition(".")[2]]
         while pending:
             name = pending.pop()
@@ -257,7 +258,9 @@ class Index:
             for row in self._rows("imported", name):
                 for item, attribute in imports_in(row):
                     if attribute == name and self._leads_to(item.path, resolved):
-                        pending.append(item.name)
+                        if not item.scope and not item.type_checking:
+                            pending.append(item.name)
+                            exposed.add(f"{item.module}.{item.name}")
                         yield item
             for row in self._rows("aliased", name):
                 for alias, target in aliases_in(row):
@@ -265,12 +268,33 @@ class Index:
                         f"{row[0]}.{alias}", resolved
                     ):
                         pending.append(alias)
-            for row in self._rows("imported", "*"):
-                for source, location, guard in wildcards_in(row):
-                    if self._leads_to(f"{source}.{name}", resolved) and self._leads_to(
-                        f"{row[0]}.{name}", resolved
-                    ):
-                        yield Import(row[0], name, f"{source}.{name}", location, guard)
+                        exposed.add(f"{row[0]}.{alias}")
+        yield from self._through_wildcards(resolved, seen, exposed)
+
+    def _through_wildcards(
+        self, resolved: str, names: set[str], exposed: set[str]
+    ) -> Iterator[Import]:
+        """What `from source import *` brings along, also from a module that has it that way."""
+        before = -1
+        while before != len(exposed):
+            before = len(exposed)
+            for module, source, location, guard in self._wildcards:
+                for name in names:
+                    path, given = f"{module}.{name}", f"{source}.{name}"
+                    if given not in exposed or path in exposed:
+                        continue
+                    if self._leads_to(path, resolved):
+                        exposed.add(path)
+                        yield Import(module, name, given, location, guard)
+
+    @cached_property
+    def _wildcards(self) -> tuple[tuple[str, str, Location, str | None], ...]:
+        """Every wildcard import: the module, its source, where, and the guard."""
+        return tuple(
+            (row[0], source, location, guard)
+            for row in self._rows("imported", "*")
+            for source, location, guard in wildcards_in(row)
+        )
 
     def _aliases(self, path: str) -> Iterator[tuple[str, str]]:
         symbol = self.resolver.resolve(path)
