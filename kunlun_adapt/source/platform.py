@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kunlun_adapt.diagnostics import AdaptError
@@ -230,9 +230,10 @@ def _server_arg(arg: ServerArg, at: str) -> ServerArgText:
     tests = []
     for name, value in arg.when.items():
         subject = parse_subject(name)
-        tests.append(
-            parse_test(subject, value).expression(subject, f"server_args.{subject.expression()}")
-        )
+        test = parse_test(subject, value)
+        # Of any type, and None where it is unset: what is asked of it must not raise.
+        open_ = replace(subject, scope="server")
+        tests.append(test.expression(open_, f"server_args.{subject.expression()}"))
     if arg.force is None:
         tests.append(f"{attribute} is None")
         return ServerArgText(arg.why, at, tuple(tests), attribute, literal(arg.default))

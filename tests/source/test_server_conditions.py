@@ -49,7 +49,9 @@ def test_they_are_read_once_and_on_the_first_call(
 
     stand_ins = {
         "torch": {}, "torch.compiler": {"is_compiling": lambda: False},
-        "our_impls": {"swiglu": lambda x, out, turn: "swiglu", "silu_golden": lambda x, out: "golden"},
+        "our_impls": {
+            "swiglu": lambda x, out, turn: "swiglu", "silu_golden": lambda x, out: "golden",
+        },
     }  # fmt: skip
     for name, members in stand_ins.items():
         module = ModuleType(name)
