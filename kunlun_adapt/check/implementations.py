@@ -31,6 +31,7 @@ class Implementation:
     signature: Signature | None = None
     location: str = ""
     returns: ast.expr | None = None
+    is_async: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,8 @@ class Implementations:
             plain = not node.decorator_list
             signature = Signature.from_ast(node.args) if plain else None
             returns = node.returns if plain else None
-            return Implementation(path, "function", signature, where, returns)
+            is_async = isinstance(node, ast.AsyncFunctionDef)
+            return Implementation(path, "function", signature, where, returns, is_async)
         kind = "class" if isinstance(node, ast.ClassDef) else "value"
         return Implementation(path, kind, None, where)
 

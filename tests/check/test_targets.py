@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from kunlun_adapt.diagnostics import Severity
-from tests.check.bench import MAP, RECIPE, Bench
+from tests.check.bench import IMPLS, MAP, RECIPE, Bench
 from tests.check.examples import ACTIVATION, AFFINITY, COMMON, EXAMPLES, lock_of
 from tests.check.said import codes, only
 
@@ -191,6 +191,36 @@ FITTING = [
 @pytest.mark.parametrize(("type", "target", "how"), FITTING)
 def test_a_kind_that_the_hook_can_have(bench: Bench, type: str, target: str, how: str) -> None:
     assert codes(hook(bench, type, target, how).findings()) == []
+
+
+WAIT, REPLAY = "sglang.srt.runner.GraphRunner.wait", "sglang.srt.runner.GraphRunner.replay"
+
+
+@pytest.mark.parametrize(
+    ("type", "target", "how", "says"),
+    [
+        ("around", WAIT, ", args: {seconds: seconds}", None),
+        ("after", WAIT, ", args: {seconds: seconds}", None),
+        ("before", WAIT, ", args: {seconds: seconds}", "without awaiting it"),
+        ("around", REPLAY, ", args: {b: batch, s: skip}", "callers would get a coroutine"),
+    ],
+)
+def test_an_async_implementation(
+    bench: Bench, type: str, target: str, how: str, says: str | None
+) -> None:
+    changed = hook(bench, type, target, how).add(IMPLS, "\n\nasync def late(call):\n    pass\n")
+    changed = changed.edit(
+        MAP,
+        'impl: "our_impls:set_affinity"\n    at:\n      - {target',
+        'impl: "our_impls:late"\n    at:\n      - {target',
+    )
+    findings = changed.findings()
+    if says is None:
+        assert codes(findings) == []
+    else:
+        found = only(findings, "KA111")
+        assert says in found.message
+        assert str(found.position) == changed.place(MAP, '"our_impls:late"')
 
 
 def test_what_is_added_needs_a_class_to_be_added_to(bench: Bench) -> None:
