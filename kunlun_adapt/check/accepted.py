@@ -9,6 +9,7 @@ from kunlun_adapt.check.context import Context
 from kunlun_adapt.diagnostics import Finding, Severity
 from kunlun_adapt.documents import in_range
 from kunlun_adapt.documents.platform_map import Accept
+from kunlun_adapt.plan import bind_groups
 
 PLATFORM = ("factory/", "method/")
 """How the bindings of the platform itself are called: the map accepts what is said of them."""
@@ -39,7 +40,10 @@ def accepted(context: Context, findings: Iterable[Finding]) -> Iterator[Finding]
 
 def _accepts(context: Context) -> Iterator[tuple[str, list[Accept]]]:
     yield "", context.map.accepts
-    for hook in context.hooks:
-        yield hook.binding.id, hook.hook.accepts
-    for kernel in context.kernels:
-        yield kernel.binding.id, kernel.bind.accepts
+    # Of all bindings: that one leaves the release out may be what is accepted.
+    for entry in context.catalog.hooks:
+        yield entry.hook.id, entry.hook.accepts
+    for recipe in context.operators:
+        for id, indexes in bind_groups(recipe.model).items():
+            for index in indexes:
+                yield id, recipe.model.binds[index].accepts

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.diagnostics import CODES, Finding, Severity, UpstreamPosition
 from kunlun_adapt.documents import Bind, Hook
+from kunlun_adapt.upstream import Location
 
 CODES_OF_USAGE = ("KA115", "KA117", "KA118", "KA119", "KA120", "KA121")
 
@@ -156,7 +157,7 @@ def _replayed(context: Context, held: Mapping[str, Any]) -> tuple[Finding, ...] 
     replayed = []
     for row in rows:
         try:
-            file, _, line = (row["upstream"] or "").rpartition(":")
+            place = None if row["upstream"] is None else Location.parse(row["upstream"])
             replayed.append(
                 Finding(
                     code=row["code"],
@@ -165,7 +166,7 @@ def _replayed(context: Context, held: Mapping[str, Any]) -> tuple[Finding, ...] 
                     position=positions[row["binding"]],
                     binding=row["binding"],
                     target=row["target"],
-                    upstream=UpstreamPosition(file, int(line)) if file else None,
+                    upstream=UpstreamPosition(place.file, place.line) if place else None,
                     suggestion=row["suggestion"],
                 )
             )

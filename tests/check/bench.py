@@ -11,7 +11,7 @@ from pathlib import Path
 from kunlun_adapt.check import check_release
 from kunlun_adapt.check.usage import CODES_OF_USAGE
 from kunlun_adapt.diagnostics import Finding, ReleaseReport
-from kunlun_adapt.documents import load_catalog
+from kunlun_adapt.documents import Catalog, load_catalog
 from kunlun_adapt.upstream import Facts, Lock, Resolver, open_release
 
 MAP = "platform_map.yaml"
@@ -315,11 +315,14 @@ class Bench:
         _write(self.root / "release", self.upstream)
         return Resolver(open_release(str(self.root / "release")))
 
+    def catalog(self) -> Catalog:
+        _write(self.root / "workspace", self.workspace)
+        return load_catalog(self.root / "workspace")
+
     def report(
         self, *, facts: Facts | None = None, lock: Lock | None = None, beyond: bool = False
     ) -> ReleaseReport:
-        _write(self.root / "workspace", self.workspace)
-        catalog = load_catalog(self.root / "workspace")
+        catalog = self.catalog()
         facts = facts or self.resolver()
         report = check_release(catalog, facts, lock=lock, beyond_claims=beyond)
         if self.used:

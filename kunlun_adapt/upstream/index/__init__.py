@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from kunlun_adapt.upstream.fetch import Progress
-from kunlun_adapt.upstream.index.build import build
-from kunlun_adapt.upstream.index.cache import stored_index
+from kunlun_adapt.upstream.index.build import FEW_MODULES, build
+from kunlun_adapt.upstream.index.cache import packed, parsed, stored_index
 from kunlun_adapt.upstream.index.digest import content_digest, module_hashes
 from kunlun_adapt.upstream.index.index import Index
 from kunlun_adapt.upstream.index.records import CallForm, Definition, Import, Reference
@@ -39,10 +39,15 @@ def open_index(
     """Open the index of a release, built first where the cache does not have it.
 
     The index answers through `resolver`, or one of its own. Safe to call from many processes at
-    once: one builds, the others wait and load.
+    once: one builds, the others wait and load. A tree of a few modules is read each time.
     """
     make = partial(build, release, progress)
-    stored = stored_index(release_digest(release), make, cache_dir)
+    hashes = module_hashes(release)
+    digest = content_digest(hashes)
+    if len(hashes) < FEW_MODULES:
+        stored = parsed(packed(digest, make()), digest)
+    else:
+        stored = stored_index(digest, make, cache_dir)
     index = Index(resolver or Resolver(release), stored)
     index.lookup.known = index.table
     return index

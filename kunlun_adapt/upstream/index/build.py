@@ -25,7 +25,7 @@ from kunlun_adapt.upstream.syntax import collector_paused
 _PROCESSES = 2
 """More would wait for the one that reads the files and collects the results."""
 
-_FEW = 200
+FEW_MODULES = 200
 """A release with fewer modules is read sooner than a process starts."""
 
 
@@ -56,7 +56,7 @@ def build(release: Release, progress: Progress | None = None) -> Built:
             progress(f"indexing SGLang {release.version}", len(done) / len(files))
 
     with collector_paused():
-        processes = min(_PROCESSES, os.cpu_count() or 1) if len(files) >= _FEW else 1
+        processes = min(_PROCESSES, os.cpu_count() or 1) if len(files) >= FEW_MODULES else 1
         helpers = [_Helper(pending, read, done) for _ in range(processes - 1)]
         while pending:
             try:

@@ -85,7 +85,7 @@ def stored_index(digest: str, make: Callable[[], Built], cache_dir: Path | None 
         guard = FileLock(folder / f".{digest[:32]}.lock", timeout=_WAIT)
         guard.acquire()
     except (OSError, TimeoutError):
-        return _parsed(packed(digest, make()), digest)
+        return parsed(packed(digest, make()), digest)
     try:
         held = _read(path, digest)
         if held is not None:
@@ -95,7 +95,7 @@ def stored_index(digest: str, make: Callable[[], Built], cache_dir: Path | None 
         # A wheel whose RECORD lies must not speak for the release that it names.
         if content_digest(built.hashes) == digest:
             _write(path, data)
-        return _parsed(data, digest)
+        return parsed(data, digest)
     finally:
         guard.release()
 
@@ -122,7 +122,7 @@ def packed(digest: str, built: Built) -> bytes:
     return _HEAD.pack(_MAGIC, len(head), zlib.crc32(body)) + body
 
 
-def _parsed(data: bytes, digest: str) -> Stored:
+def parsed(data: bytes, digest: str) -> Stored:
     """Read a file's bytes; raises ValueError where they are not what was written."""
     if len(data) < _HEAD.size:
         raise ValueError("too short")
@@ -144,7 +144,7 @@ def _parsed(data: bytes, digest: str) -> Stored:
 
 def _read(path: Path, digest: str) -> Stored | None:
     try:
-        return _parsed(path.read_bytes(), digest)
+        return parsed(path.read_bytes(), digest)
     except OSError:
         return None
     except (ValueError, KeyError, TypeError, msgpack.UnpackException):
