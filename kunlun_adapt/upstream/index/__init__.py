@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from kunlun_adapt.upstream.fetch import Progress
-from kunlun_adapt.upstream.index.build import FEW_MODULES, build
+from kunlun_adapt.upstream.index.build import FEW_MODULES, scan_release
 from kunlun_adapt.upstream.index.cache import packed, parsed, stored_index
 from kunlun_adapt.upstream.index.digest import content_digest, module_hashes
 from kunlun_adapt.upstream.index.index import Index
@@ -41,7 +41,7 @@ def open_index(
     The index answers through `resolver`, or one of its own. Safe to call from many processes at
     once: one builds, the others wait and load. A tree of a few modules is read each time.
     """
-    make = partial(build, release, progress)
+    make = partial(scan_release, release, progress)
     hashes = module_hashes(release)
     digest = content_digest(hashes)
     if len(hashes) < FEW_MODULES:

@@ -39,7 +39,7 @@ class Built:
     hashes: dict[str, str] = field(default_factory=dict)
 
 
-def build(release: Release, progress: Progress | None = None) -> Built:
+def scan_release(release: Release, progress: Progress | None = None) -> Built:
     """Scan every module of a release."""
     files = [(module, path) for path in release.files() if (module := module_of(path)) is not None]
     done: dict[str, Scanned] = {}

@@ -39,7 +39,10 @@ Detailing = Callable[[Binding, tuple[Binding, ...]], Details]
 
 
 def module_row(
-    table: ModuleTable, detail: Detailing, imports: list[LocalImport], loads: set[str]
+    table: ModuleTable,
+    detail: Detailing,
+    imports: list[LocalImport],
+    loads: list[tuple[str, str | None]],
 ) -> Row:
     """The row of a module."""
     lazy = table.lazy
@@ -57,7 +60,7 @@ def module_row(
             [[n, e.line, e.modules, e.attribute] for n, e in lazy.names.items()],
         ],
         [[i.scope, i.name, i.source, i.attribute, i.line, i.guard, i.hidden] for i in imports],
-        sorted(loads),
+        loads,
     ]
 
 
@@ -206,8 +209,8 @@ def loads_in(row: Row) -> Iterator[tuple[str, str | None, str | None]]:
             yield extra[0], extra[1], guard
     for source, _, guard in row[4][1]:
         yield source, None, guard
-    for module in row[8]:
-        yield module, None, None
+    for module, guard in row[8]:
+        yield module, None, guard
 
 
 def wildcards_in(row: Row) -> Iterator[tuple[str, Location, str | None]]:

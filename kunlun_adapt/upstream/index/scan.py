@@ -82,7 +82,7 @@ def scan_module(module: str, file: str, source: bytes) -> Scanned:
         else:
             keys.imported.add(attribute)
             keys.sources.add(found.path.rpartition(".")[0])
-    keys.sources |= walk.loads
+    keys.sources.update(module for module, _ in walk.loads)
     for wildcard in table.scope.wildcards:
         keys.imported.add("*")
         keys.sources.add(wildcard.source)

@@ -32,8 +32,8 @@ class ModuleWalk(BodyText):
         self.nodes: dict[syntax.Span, syntax.DefinitionNode] = {}
         self.imports: list[LocalImport] = []
         self.called: set[str] = set()
-        #: Modules that `import a.b` loads on import, which binds `a` alone.
-        self.loads: set[str] = set()
+        #: What `import a.b` loads on import, which binds `a` alone, each with its guard.
+        self.loads: list[tuple[str, str | None]] = []
         self._absolute = absolute
         self._names: list[str] = []
         self._functions = 0
@@ -86,8 +86,6 @@ class ModuleWalk(BodyText):
         return self.plain(node)
 
     def _if(self, node: ast.If) -> str:
-        if not self._functions:
-            return self.plain(node)
         # Spelled like any other node, with the condition known to what stands below it.
         test = self.text(node.test)
         self._guards.append((node.test, True))
@@ -101,7 +99,9 @@ class ModuleWalk(BodyText):
         if self._functions:
             self._note(node)
         elif isinstance(node, ast.Import):
-            self.loads |= {item.name for item in node.names if not item.asname}
+            guard, hidden = self._guard()
+            if not hidden:
+                self.loads += [(item.name, guard) for item in node.names if not item.asname]
         return self.plain(node)
 
     def _note(self, node: ast.Import | ast.ImportFrom) -> None:
