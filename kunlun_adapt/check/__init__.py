@@ -10,7 +10,7 @@ from kunlun_adapt.check.rules import CLAIM_RULES, DOCUMENT_RULES, RULES
 from kunlun_adapt.diagnostics import Finding, ReleaseReport
 from kunlun_adapt.documents import Catalog
 from kunlun_adapt.plan import Plan, make_plan
-from kunlun_adapt.upstream import Facts, Lock
+from kunlun_adapt.upstream import Facts, Lock, Resolver
 
 __all__ = ["RULES", "Context", "check_release"]
 
@@ -28,6 +28,8 @@ def check_release(
     document = catalog.platform_map
     if document is None:
         return ReleaseReport(facts.version, 0, 0, 0, _sorted(catalog.findings))
+    if isinstance(facts, Resolver):
+        facts.use_held_index()
     plans = tuple(
         make_plan(catalog, facts, profile, beyond_claims=beyond_claims)
         for profile in document.model.device.profiles

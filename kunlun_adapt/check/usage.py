@@ -86,11 +86,11 @@ def usage_row(context: Context, held: Mapping[str, Any] | None = None) -> dict[s
 
 def usage_digest(context: Context) -> str:
     """Return the hash of all that the findings depend on."""
-    from kunlun_adapt.upstream.index.digest import content_digest, module_hashes
+    from kunlun_adapt.upstream.index import release_digest
 
     assert context.reader is not None
     digest = hashlib.sha256(_rules_digest().encode())
-    digest.update(content_digest(module_hashes(context.reader.release)).encode())
+    digest.update(release_digest(context.reader.release).encode())
     for part in _stated(context):
         digest.update(json.dumps(part, sort_keys=True, ensure_ascii=True).encode() + b"\n")
     return digest.hexdigest()[:32]

@@ -42,6 +42,14 @@ class Resolver:
             self._index = open_index(self.release, resolver=self, progress=self.progress)
         return self._index
 
+    def use_held_index(self) -> None:
+        """Follow names through the index where the cache has it: no module is parsed then."""
+        # Imported here: where nothing is held, nothing of it is needed.
+        from kunlun_adapt.upstream.index import held_index
+
+        if self._index is None:
+            self._index = held_index(self)
+
     @property
     def version(self) -> str:
         """The release's version."""

@@ -69,6 +69,12 @@ def revision() -> str:
     return f"py{sys.version_info[0]}{sys.version_info[1]}-{code[:12]}"
 
 
+def held_index(digest: str, cache_dir: Path | None = None) -> Stored | None:
+    """The index with a digest where the cache has it whole, else None."""
+    folder = (cache_dir or default_cache_dir()) / "indexes"
+    return _read(folder / f"{digest[:32]}-{revision()}.index", digest)
+
+
 def stored_index(digest: str, make: Callable[[], Built], cache_dir: Path | None = None) -> Stored:
     """The index with a digest: read where it is cached, else made, by one process at a time.
 
