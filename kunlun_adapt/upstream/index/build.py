@@ -42,7 +42,7 @@ class Built:
 def scan_release(release: Release, progress: Progress | None = None) -> Built:
     """Scan every module of a release."""
     files = [(module, path) for path in release.files() if (module := module_of(path)) is not None]
-    done: dict[str, Scanned] = {}
+    done = _Collected(files)
     hashes: dict[str, str] = {}
     pending = deque(files)
 
@@ -53,7 +53,7 @@ def scan_release(release: Release, progress: Progress | None = None) -> Built:
 
     def tell() -> None:
         if progress is not None and files:
-            progress(f"indexing SGLang {release.version}", len(done) / len(files))
+            progress(f"indexing SGLang {release.version}", done.count / len(files))
 
     with collector_paused():
         processes = min(_PROCESSES, os.cpu_count() or 1) if len(files) >= FEW_MODULES else 1
@@ -63,15 +63,15 @@ def scan_release(release: Release, progress: Progress | None = None) -> Built:
                 module, path = pending.popleft()
             except IndexError:
                 break
-            done[path] = scan_module(module, path, read(path))
-            if len(done) % 50 == 0:
+            done.add(path, scan_module(module, path, read(path)))
+            if done.count % 50 == 0:
                 tell()
         for helper in helpers:
             for module, path in helper.finish():
                 # What a process that died had been given.
-                done[path] = scan_module(module, path, read(path))
+                done.add(path, scan_module(module, path, read(path)))
         tell()
-        return _built(files, done, hashes)
+        return done.built(hashes)
 
 
 class _Helper:
@@ -81,7 +81,7 @@ class _Helper:
         self,
         pending: deque[tuple[str, str]],
         read: Callable[[str], bytes],
-        done: dict[str, Scanned],
+        done: _Collected,
     ) -> None:
         self._pending = pending
         self._read = read
@@ -129,7 +129,7 @@ class _Helper:
         assert self._process is not None and self._process.stdout is not None
         for scanned in _scans(self._process.stdout):
             _, path = self._given.popleft()
-            self._done[path] = scanned
+            self._done.add(path, scanned)
 
     def finish(self) -> Iterator[tuple[str, str]]:
         """Wait for the process and yield the files that it was given and did not scan."""
@@ -149,17 +149,32 @@ def _scans(stream: IO[bytes]) -> Iterator[Scanned]:
         yield Scanned.unpacked(block)
 
 
-def _built(files: list[tuple[str, str]], done: dict[str, Scanned], hashes: dict[str, str]) -> Built:
-    tables: dict[str, dict[str | bytes, list[int]]] = {name: {} for name in KEY_NAMES}
-    built = Built(files, hashes=hashes)
-    for number, (_, path) in enumerate(files):
-        scanned = done[path]
-        built.rows.append(scanned.row)
-        for name in KEY_NAMES:
-            table = tables[name]
-            for key in getattr(scanned.keys, name):
-                table.setdefault(key, []).append(number)
-    for name, table in tables.items():
-        ordered = dict(sorted(table.items(), key=lambda item: item[0]))
-        built.tables[name] = msgpack.packb(ordered)
-    return built
+class _Collected:
+    """What the scans of a release add up to; two threads hand them in, in any order."""
+
+    def __init__(self, files: list[tuple[str, str]]) -> None:
+        self.count = 0
+        self._files = files
+        self._numbers = {path: number for number, (_, path) in enumerate(files)}
+        self._rows = [b""] * len(files)
+        self._tables: dict[str, dict[str | bytes, list[int]]] = {name: {} for name in KEY_NAMES}
+        self._guard = threading.Lock()
+
+    def add(self, path: str, scanned: Scanned) -> None:
+        """Take a module's row, and let its keys lead to it."""
+        number = self._numbers[path]
+        with self._guard:
+            self.count += 1
+            self._rows[number] = scanned.row
+            for name, table in self._tables.items():
+                for key in getattr(scanned.keys, name):
+                    table.setdefault(key, []).append(number)
+
+    def built(self, hashes: dict[str, str]) -> Built:
+        """The index, the same whatever the order in which the scans came."""
+        built = Built(self._files, self._rows, hashes=hashes)
+        for name, table in self._tables.items():
+            # Packed one by one and let go: together they are larger than what they become.
+            keys = sorted(table)
+            built.tables[name] = msgpack.packb({key: sorted(table.pop(key)) for key in keys})
+        return built
