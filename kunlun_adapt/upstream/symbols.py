@@ -145,7 +145,7 @@ class Signature:
         first_default = len(plain) - len(arguments.defaults)
         for index, (item, kind) in enumerate(plain):
             default = (
-                ast.unparse(arguments.defaults[index - first_default])
+                _expression(arguments.defaults[index - first_default])
                 if index >= first_default
                 else None
             )
@@ -155,7 +155,7 @@ class Signature:
         if arguments.vararg is not None:
             found.append(Parameter(arguments.vararg.arg, "var_positional"))
         for item, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-            default = None if value is None else ast.unparse(value)
+            default = None if value is None else _expression(value)
             found.append(Parameter(item.arg, "keyword_only", default is not None, default))
         if arguments.kwarg is not None:
             found.append(Parameter(arguments.kwarg.arg, "var_keyword"))
@@ -302,6 +302,16 @@ class Missing:
     detail: str = ""
     deepest: str = ""
     suggestions: tuple[Suggestion, ...] = ()
+
+
+def _expression(node: ast.expr) -> str:
+    """The source text of an expression; the commonest defaults need no unparser."""
+    if isinstance(node, ast.Constant) and node.kind is None:
+        if node.value is None or isinstance(node.value, bool | int | str):
+            return repr(node.value)
+    elif isinstance(node, ast.Name):
+        return node.id
+    return ast.unparse(node)
 
 
 def _compact(data: dict[str, Any]) -> dict[str, Any]:
