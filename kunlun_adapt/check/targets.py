@@ -154,10 +154,14 @@ def lost(context: Context) -> tuple[Lost, ...]:
 
 
 def _lost(context: Context) -> Iterator[Lost]:
+    taken = {u.symbol.resolved for u in uses(context) if isinstance(u.symbol, Symbol)}
     for use in uses(context):
         if isinstance(use.symbol, Missing):
             missing = suggested(context, use.symbol)
             moved = _moved(missing)
+            # What another binding is about is not where this one's symbol went.
+            if moved is not None and moved.path in taken and moved.score < SAME_BODY:
+                moved = None
             if missing.reason == "dangling_reexport":
                 code = "KA103"
             else:

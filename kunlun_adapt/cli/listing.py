@@ -227,11 +227,18 @@ def _binding(binding: Binding) -> dict[str, Any]:
         "target": binding.target,
         "status": binding.status,
         "served": served(binding),
-        "why": binding.status_why or binding.served_why or binding.why,
+        "why": _why(binding),
         "claims": binding.claims,
         "file": binding.position.file,
         "line": binding.position.line,
     }
+
+
+def _why(binding: Binding) -> str:
+    """Say why a binding is left out or not served; of a planned one, what it is for."""
+    if binding.status == "planned":
+        return binding.why
+    return binding.status_why or binding.served_why or binding.why
 
 
 def _operators(catalog: Catalog) -> list[dict[str, Any]]:

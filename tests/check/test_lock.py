@@ -64,3 +64,18 @@ def test_a_release_that_is_not_claimed_need_not_be_locked(bench: Bench) -> None:
 def test_without_a_lock_nothing_is_asked(bench: Bench) -> None:
     assert codes(bench.findings(lock=None)) == []
     assert codes(bench.findings(lock=Lock())) == ["KA107"]
+
+
+def test_what_does_not_claim_the_release_need_not_be_locked(bench: Bench) -> None:
+    """A hook for a later release is checked beyond its claim, and the lock owes it nothing."""
+    other = '{sglang: ">=0.5.20", target: sglang.srt.utils.common.ENABLED}'
+    hook = f'  - id: more\n    why: a flag\n    type: set\n    value: true\n    at:\n      - {other}\n    excluded: [{{sglang: "<0.5.20", why: it is not read there}}]\n'
+    changed = bench.edit(MAP, "  - id: choices\n", f"{hook}  - id: choices\n")
+    assert codes(changed.findings(lock=lock_of(bench))) == []
+    assert "KA107" not in codes(changed.findings(lock=lock_of(bench), beyond=True))
+    claimed = changed.edit(
+        MAP,
+        '>=0.5.20", target: sglang.srt.utils.common.E',
+        '>=0.5.19", target: sglang.srt.utils.common.E',
+    ).edit(MAP, '    excluded: [{sglang: "<0.5.20", why: it is not read there}]\n', "")
+    assert codes(claimed.findings(lock=lock_of(bench))) == ["KA107"]

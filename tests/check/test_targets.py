@@ -349,3 +349,12 @@ def test_a_reference_to_repair_that_is_not_there(bench: Bench) -> None:
     found = only(changed.findings(), "KA101")
     assert str(found.position) == changed.place(MAP, "sglang.srt.utils.common.ENABLE]")
     assert found.binding == "choices"
+
+
+def test_what_another_binding_is_about_is_no_place_to_move_to(bench: Bench) -> None:
+    """Two functions of one name stood side by side; one of them is gone."""
+    gone = "      - {target: sglang.srt.gone.common.CHOICES}\n"
+    hook = f"  - id: more\n    why: a second list\n    type: extend\n    value: [kunlun]\n    at:\n{gone}"
+    changed = bench.edit(MAP, "  - id: choices\n", f"{hook}  - id: choices\n")
+    found = only(changed.findings(), "KA101")
+    assert found.binding == "more"

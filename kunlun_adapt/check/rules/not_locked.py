@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.locked import locked_uses, watched_uses
 from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.documents import in_range
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -19,7 +20,10 @@ def rule(context: Context) -> Iterable[Finding]:
             message = f"sglang {context.release} is not in adapt.lock"
             yield Finding.of("KA107", message, context.document.at("sglang"), suggestion=command)
         return
+    unclaimed = _unclaimed(context)
     for use in (*locked_uses(context), *watched_uses(context)):
+        if use.binding in unclaimed:
+            continue
         if context.lock.symbol(context.release, use.path) is None:
             yield Finding.of(
                 "KA107",
@@ -30,3 +34,13 @@ def rule(context: Context) -> Iterable[Finding]:
                 upstream=use.symbol.location,
                 suggestion=command,
             )
+
+
+def _unclaimed(context: Context) -> set[str]:
+    """Return the bindings that are only here beyond their claims: the lock owes them nothing."""
+    return {
+        binding.id
+        for plan in context.plans
+        for binding in plan.bindings
+        if not any(in_range(claim, context.release) for claim in binding.claims.split(" | "))
+    }
