@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
 from kunlun_adapt import __version__
-from kunlun_adapt.cli.explain import explain
-from kunlun_adapt.cli.listing import list_
-from kunlun_adapt.cli.lock import lock
-from kunlun_adapt.cli.render import render
-from kunlun_adapt.cli.schema import schema
-from kunlun_adapt.cli.serve import ServeCommand, serve
-from kunlun_adapt.cli.validate import validate
 
 __all__ = ["app", "main"]
 
-app = typer.Typer(
-    name="kunlun-adapt",
-    help="Keep a Kunlun XPU plugin alive on a fast-moving SGLang.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+COMMANDS = ("validate", "render", "list", "explain", "lock", "schema", "serve")
+_ELSEWHERE = {"list": ("listing", "list_")}
+"""Commands whose module or function is not called as they are."""
+
+
+def make_app(names: tuple[str, ...] = COMMANDS) -> typer.Typer:
+    """Return the command line with these commands; what the others need is not imported."""
+    made = typer.Typer(
+        name="kunlun-adapt",
+        help="Keep a Kunlun XPU plugin alive on a fast-moving SGLang.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback()(_options)
+    for name in names:
+        module, function = _ELSEWHERE.get(name, (name, name))
+        commands = import_module(f"{__name__}.{module}")
+        settings = getattr(commands, "SETTINGS", {})
+        made.command(name=name, **settings)(getattr(commands, function))
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    """Make the whole command line when it is asked for."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()["app"] = whole = make_app()
+    return whole
 
 
 def _version(asked: bool) -> None:
@@ -33,7 +50,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
@@ -42,19 +58,14 @@ def _options(
     """Keep a Kunlun XPU plugin alive on a fast-moving SGLang."""
 
 
-app.command()(validate)
-app.command()(render)
-app.command(name="list")(list_)
-app.command()(explain)
-app.command()(lock)
-app.command()(schema)
-app.command(cls=ServeCommand, options_metavar="[OPTIONS] -- SGLANG-ARGUMENTS...")(serve)
-
-
 def main() -> None:
     """Run the command line; an internal error ends with exit code 2, as every command says."""
     try:
-        app()
+        # A run makes many objects that stay and hardly a cycle: looking for those often is waste.
+        gc.set_threshold(50_000, 20, 100)
+        # Importing all commands takes longer than running most of them.
+        named = sys.argv[1:2]
+        make_app(tuple(named) if named and named[0] in COMMANDS else COMMANDS)()
     except Exception as error:
         print(
             f"error: internal: {type(error).__name__}: {error}\n"

@@ -33,6 +33,9 @@ class ServeCommand(TyperCommand):
         return list(ctx.args)
 
 
+SETTINGS = {"cls": ServeCommand, "options_metavar": "[OPTIONS] -- SGLANG-ARGUMENTS..."}
+
+
 def serve(
     context: typer.Context,
     simulator: Annotated[

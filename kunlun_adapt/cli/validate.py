@@ -26,7 +26,6 @@ from kunlun_adapt.cli.common import (
     remark,
     working,
 )
-from kunlun_adapt.cli.explain import near_codes, page_text
 from kunlun_adapt.cli.writing import write_whole
 from kunlun_adapt.diagnostics import (
     ReleaseReport,
@@ -157,6 +156,8 @@ def _selection(select: list[str] | None, ignore: list[str] | None) -> Selection:
     try:
         return Selection.of(select or (), ignore or ())
     except UnknownCode as error:
+        from kunlun_adapt.cli.explain import near_codes
+
         near = near_codes(error.selector)
         raise typer.BadParameter(
             f"no finding code starts with {error.selector!r}; did you mean {', '.join(near)}? "
@@ -185,6 +186,7 @@ def _text(reports: Sequence[ReleaseReport], format: Format, *, infos: bool, fail
 
 def _sarif(reports: Sequence[ReleaseReport]) -> str:
     from kunlun_adapt import __version__
+    from kunlun_adapt.cli.explain import page_text
     from kunlun_adapt.diagnostics.sarif import render_sarif
 
     return render_sarif(reports, version=__version__, page=page_text, home=_published())

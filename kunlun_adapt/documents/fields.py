@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import keyword
 import re
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -28,9 +29,15 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+_parsed = lru_cache(maxsize=1024)(SpecifierSet)
+_version = lru_cache(maxsize=1024)(Version)
+
+
+# A few ranges and releases are written and asked for again and again.
+@lru_cache(maxsize=1024)
 def _range(text: str) -> str:
     try:
-        specifiers = SpecifierSet(text)
+        specifiers = _parsed(text)
     except InvalidSpecifier as error:
         raise PydanticCustomError(
             "range",
@@ -140,9 +147,10 @@ Scalar = bool | int | float | str | None
 ANY = ">=0"
 
 
+@lru_cache(maxsize=16384)
 def in_range(specifier: str, release: str) -> bool:
     """Tell whether `release` lies in a PEP 440 range; pre- and post-releases count."""
-    return SpecifierSet(specifier).contains(Version(release), prereleases=True)
+    return _parsed(specifier).contains(_version(release), prereleases=True)
 
 
 class Served(Strict):

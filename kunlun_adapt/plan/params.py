@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kunlun_adapt.plan.subject import DTYPES, ConditionError
 
@@ -48,6 +49,7 @@ class Param:
         return int(text) if _FIXED.match(text) else None
 
 
+@lru_cache(maxsize=4096)
 def parse_param(name: str, text: str) -> Param:
     """Read one declaration. Raises ConditionError."""
     parts = [p.strip() for p in text.split("|")]
