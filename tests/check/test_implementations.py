@@ -45,7 +45,7 @@ models:
 hooks:
 """)  # fmt: skip
     changed = changed.edit(RECIPE, "args: {x: x}", 'args: {x: x}\n    returns: "our_impls:gone"')
-    found = changed.findings()
+    found = [f for f in changed.findings() if f.code != "KA313"]  # models are planned so far
     assert codes(found) == ["KA301", "KA301", "KA301"]
     assert {str(f.position) for f in found} == {
         changed.place(MAP, "our_impls.gone"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kunlun_adapt.documents import load_catalog
-from kunlun_adapt.evolve import lock_for
+from kunlun_adapt.evolve import lock_for, usage_for
 from kunlun_adapt.locate import LOCK_FILE
 from kunlun_adapt.plan import make_plan
 from kunlun_adapt.upstream import Lock, LockFacts, Resolver, open_release, read_lock
@@ -20,9 +20,12 @@ RELEASES = read_lock(ROOT / LOCK_FILE).releases
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_committed_lock_is_up_to_date(release: str) -> None:
     held = read_lock(ROOT / LOCK_FILE)
-    fresh, missing = lock_for(load_catalog(ROOT), Resolver(open_release(release)))
+    catalog, resolver = load_catalog(ROOT), Resolver(open_release(release))
+    fresh, missing = lock_for(catalog, resolver)
     assert missing == ()
-    assert held.replaced(fresh).text() == held.text()
+    merged = held.replaced(fresh)
+    row = usage_for(catalog, resolver, merged, held.usage.get(release))
+    assert merged.with_usage(release, row).text() == held.text()
 
 
 @pytest.mark.upstream
