@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kunlun_adapt.upstream import Location, Resolver, Symbol
 from kunlun_adapt.upstream.found import Found
 from kunlun_adapt.upstream.release import module_of
 
 ROOT = "sglang"
+KEPT_TEXTS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class Importable:
         self._reader = reader
         self._modules: dict[str, Broken | None] = {}
         self._imports: dict[tuple[str, str | None], str | None] = {}
+        # Many modules import from one: its text is unpacked once for them.
+        self._text = lru_cache(maxsize=KEPT_TEXTS)(reader.release.read)
 
     def broken(self, module: str) -> Broken | None:
         """Return the first import of a module that is sure to raise.
@@ -66,24 +70,24 @@ class Importable:
             if source.partition(".")[0] != ROOT:
                 continue
             if (source, name) not in self._imports:
-                self._imports[source, name] = _why(self._reader, source, name)
+                self._imports[source, name] = self._why(source, name)
             why = self._imports[source, name]
             if why is not None:
                 yield Broken(module, Location(table.file, line), why)
 
-
-def _why(reader: Resolver, source: str, name: str | None) -> str | None:
-    """Why an import raises, or None where it does not or nobody can tell."""
-    if not reader.lookup.is_module(source):
-        return f"{source} does not exist"
-    file = reader.release.module_file(source)
-    if name is None or file is None:
-        return None
-    # Looking for the word is a hundred times as fast as reading the module, and hits nearly always.
-    if name.encode() in (reader.release.read(file) or b""):
-        return None
-    table = reader.table(source)
-    found = reader.lookup.name(source, name)
-    if table is None or table.lazy is not None or isinstance(found, Found):
-        return None
-    return None if found.reason == "unparsable" else f"{source} has no {name}"
+    def _why(self, source: str, name: str | None) -> str | None:
+        """Why an import raises, or None where it does not or nobody can tell."""
+        reader = self._reader
+        if not reader.lookup.is_module(source):
+            return f"{source} does not exist"
+        file = reader.release.module_file(source)
+        if name is None or file is None:
+            return None
+        # Looking for the word is far faster than reading the module, and hits nearly always.
+        if name.encode() in (self._text(file) or b""):
+            return None
+        table = reader.table(source)
+        found = reader.lookup.name(source, name)
+        if table is None or table.lazy is not None or isinstance(found, Found):
+            return None
+        return None if found.reason == "unparsable" else f"{source} has no {name}"

@@ -102,6 +102,8 @@ def load_catalog(root: Path) -> Catalog:
 def _names_in(path: Path) -> set[str]:
     """Return what looks like a name in a file that is not readable as a whole."""
     try:
+        if not path.is_file():  # opening a pipe would wait for somebody to write
+            return set()
         with path.open("rb") as stream:
             text = stream.read(MAX_BYTES).decode("utf-8", errors="replace")
     except OSError:
