@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from weakref import WeakKeyDictionary
 
-from rapidfuzz.distance import Levenshtein
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.documents.platform_map import Factories
@@ -83,6 +82,8 @@ def slip_in_interface(context: Context, key: str) -> str | None:
 
 def closest_slip(word: str, choices: Iterable[str]) -> str | None:
     """Return the choice that a slip or two of the keyboard would turn into `word`."""
+    from rapidfuzz.distance import Levenshtein
+
     away = [(Levenshtein.distance(word, choice), choice) for choice in choices]
     near = [(count, choice) for count, choice in away if 0 < count <= min(SLIPS, len(choice) // 3)]
     return min(near)[1] if near else None

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rapidfuzz import fuzz, process
 
 _PLAIN = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]*\Z")
 _WORDS = {"true", "false", "null", "yes", "no", "on", "off", "~"}
@@ -55,12 +54,16 @@ def listed(items: Sequence[str]) -> str:
 
 def nearest(word: str, choices: Iterable[str], cutoff: float = 60) -> str | None:
     """Return the choice that is spelled most like `word`, or None where none comes close."""
+    from rapidfuzz import process
+
     found = process.extractOne(word, sorted(choices), scorer=_likeness, score_cutoff=cutoff)
     return str(found[0]) if found else None
 
 
 def _likeness(one: str, other: str, **_: Any) -> float:
     """How alike two names are, from 0 to 100: in letters, or in their words in any order."""
+    from rapidfuzz import fuzz
+
     words = [re.sub(r"[_.:/-]", " ", name) for name in (one, other)]
     return max(
         fuzz.ratio(one, other), fuzz.token_sort_ratio(*words), 0.9 * fuzz.token_set_ratio(*words)

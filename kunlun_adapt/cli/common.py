@@ -9,17 +9,19 @@ import sys
 from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
 import typer
 from packaging.version import InvalidVersion, Version
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.documents import Catalog, in_range, load_catalog
 from kunlun_adapt.locate import LOCK_FILE, find_workspace
 from kunlun_adapt.upstream import Lock, LockError, Release, ReleaseError, open_release, read_lock
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
 
 _RELEASE = re.compile(r'"release": *"([^"]{1,40})"')
 
@@ -94,6 +96,8 @@ class TextOrJson(str, Enum):
 
 def fail(message: str, hint: str | None = None) -> NoReturn:
     """Say on stderr what could not be done and what to do next; exit with 2."""
+    from rich.console import Console
+
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     console.print("[bold red]error:[/] ", end="")
     console.print(message, markup=False)
@@ -184,8 +188,8 @@ def default_release(catalog: Catalog, lock: Lock) -> str:
 
 def obtain(spec: str, *, offline: bool, quiet: bool) -> Release:
     """Open a release, with a progress bar on a terminal where it has to be fetched first."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+    console = None if quiet else terminal(sys.stderr)
+    if console is None:
         say = _plain(spec, quiet)
         return open_release(spec, offline=offline, progress=say)
     with _bar(console) as bar:
@@ -205,8 +209,8 @@ def working(what: str, *, quiet: bool) -> Iterator[Callable[[str, float | None],
     What is yielded takes what part of it is being done, and how far that is; None where nobody
     looks.
     """
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+    console = None if quiet else terminal(sys.stderr)
+    if console is None:
         yield None
         return
     with _bar(console) as bar:
@@ -221,7 +225,20 @@ def working(what: str, *, quiet: bool) -> Iterator[Callable[[str, float | None],
         yield show
 
 
+def terminal(stream: TextIO) -> Console | None:
+    """Return a console on a stream where that is a terminal, or is said to be one."""
+    # Rich takes long to import, and may only be told by these that a pipe is a terminal.
+    if not (stream.isatty() or os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}):
+        return None
+    from rich.console import Console
+
+    console = Console(stderr=stream is sys.stderr, highlight=False)
+    return console if console.is_terminal else None
+
+
 def _bar(console: Console) -> Progress:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     return Progress(*columns, console=console, transient=True)
 
@@ -239,7 +256,7 @@ def _plain(spec: str, quiet: bool) -> Callable[[str, float | None], None]:
 
 def remark(text: str) -> None:
     """Say something on stderr that is no part of the result."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(text, markup=False)
+    print(text, file=sys.stderr)
 
 
 def emit(text: str) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kunlun_adapt.check import check_release
 from kunlun_adapt.cli.common import (
@@ -24,6 +24,7 @@ from kunlun_adapt.cli.common import (
     open_lock,
     open_workspace,
     remark,
+    terminal,
     working,
 )
 from kunlun_adapt.cli.writing import write_whole
@@ -138,11 +139,12 @@ def validate(
                 report = check_release(catalog, facts, lock=lock, beyond_claims=beyond_claims)
             reports.append(selection.of_report(report))
         infos = verbose or fail_on is FailOn.INFO
-        if format is Format.TEXT and output is None and Console().is_terminal:
+        console = terminal(sys.stdout) if format is Format.TEXT and output is None else None
+        if console is not None:
             from kunlun_adapt.diagnostics.terminal import print_reports
 
             notes = _notes(reports, infos)
-            print_reports(Console(highlight=False), reports, notes=notes, infos=infos)
+            print_reports(console, reports, notes=notes, infos=infos)
         else:
             text = _text(reports, format, infos=infos, fail_on=fail_on)
             _deliver(text, output, reports, quiet=quiet)

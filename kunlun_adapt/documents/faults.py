@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
-from rapidfuzz import fuzz, process
 
 from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.documents.loader import RawDocument, resolve_scalar
@@ -59,6 +58,8 @@ def findings(
 
 def closest(word: str, choices: Iterable[str]) -> str | None:
     """Return the suggestion `did you mean 'x'?` where a choice is near enough."""
+    from rapidfuzz import fuzz, process
+
     found = process.extractOne(word, list(choices), scorer=fuzz.ratio, score_cutoff=55)
     return f"did you mean {found[0]!r}?" if found else None
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
-from filelock import FileLock
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
@@ -92,6 +91,8 @@ def fetch_wheel(
     wheel = _cached(folder, version)
     if wheel is not None and seal_holds(wheel):
         return wheel
+    from filelock import FileLock
+
     # One lock for all versions: one for each would leave a file for each misspelt version.
     with FileLock(folder / ".fetch.lock"):
         wheel = _cached(folder, version)

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import msgpack
-from filelock import FileLock
 
 from kunlun_adapt.upstream import body_text, describe, found, lazy, module, symbols, syntax
 from kunlun_adapt.upstream.fetch import default_cache_dir
@@ -85,6 +84,8 @@ def stored_index(digest: str, make: Callable[[], Built], cache_dir: Path | None 
     held = _read(path, digest)
     if held is not None:
         return held
+    from filelock import FileLock
+
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
