@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from weakref import WeakKeyDictionary
 
-
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.documents.platform_map import Factories
 from kunlun_adapt.plan import CAPABILITIES, PLATFORM, SERVER_ARGS, spelled

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-
 _PLAIN = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]*\Z")
 _WORDS = {"true", "false", "null", "yes", "no", "on", "off", "~"}
 
