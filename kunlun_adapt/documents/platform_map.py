@@ -178,6 +178,13 @@ class Accept(Strict):
 HookType = Literal["before", "after", "around", "replace", "set", "extend", "add", "register"]
 
 
+class Exclusion(Strict):
+    """Releases inside the claim for which a binding is left out, and the reason."""
+
+    sglang: Range
+    why: Why
+
+
 class Hook(Strict):
     """A binding that changes upstream code from outside.
 
@@ -226,13 +233,6 @@ class Hook(Strict):
         if self.repair and self.type in ("add", "register"):
             raise PydanticCustomError("hook", f"a hook of type {self.type} repairs no references")
         return self
-
-
-class Exclusion(Strict):
-    """Releases inside the claim for which a binding is left out, and the reason."""
-
-    sglang: Range
-    why: Why
 
 
 class LandingPoint(Strict):
