@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +24,7 @@ from kunlun_adapt.diagnostics.report import (
 from kunlun_adapt.diagnostics.severity import Severity
 
 _COLOUR = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_INDENT = 9
 _COLUMN = {"errors": "bold red", "warnings": "yellow", "info": "cyan"}
 
 
@@ -32,15 +35,19 @@ def print_reports(
     notes: Sequence[str] = (),
     infos: bool = True,
 ) -> None:
-    """Print what `render_text` says, for people. Lines are folded, never cut."""
+    """Print what `render_text` says, for people.
+
+    Messages are wrapped between words. What is there to be copied stays on one line, which the
+    terminal folds where it has to.
+    """
     for report in reports:
         shown = [f for f in report.ordered if infos or f.severity is not Severity.INFO]
         if len(reports) > 1 and shown:
             console.rule(Text(f"sglang {report.release}", "bold"), align="left")
         for file, findings in groupby(shown, key=lambda f: f.position.file):
-            console.print(Text(one_line(file), "bold underline"))
+            console.print(Text(one_line(file), "bold underline"), soft_wrap=True)
             for finding in findings:
-                console.print(_block(finding))
+                _print_finding(console, finding)
             console.print()
     if any(r.findings for r in reports):
         console.print(_summary(reports))
@@ -53,12 +60,17 @@ def print_reports(
         console.print(Text(note, "dim"))
 
 
-def _block(finding: Finding) -> Table:
-    """Return one finding: where, what, and below it both ends and the edit."""
+def _print_finding(console: Console, finding: Finding) -> None:
+    """Print where and what, and below it both ends and the edit, each on one line to be copied."""
     said = Text()
     said.append(f"{finding.severity.value} {finding.code}", _COLOUR[finding.severity])
     said.append(f" ({CODES[finding.code].name})", "dim")
     said.append(f": {one_line(finding.message)}")
+    place = f"{finding.position.line}:{finding.position.column}".rjust(_INDENT - 1)
+    margin = Text(f"{place} ", "dim")
+    for line in _between_words(said, console.width - len(margin)):
+        console.print(margin + line, soft_wrap=True)
+        margin = Text(" " * len(margin))
     rows = (
         ("binding", finding.binding),
         ("upstream", finding.upstream),
@@ -66,13 +78,22 @@ def _block(finding: Finding) -> Table:
     )
     for label, value in rows:
         if value:
-            said.append(f"\n{label:<9}", "dim")
-            said.append(one_line(str(value)), "green" if label == "try" else "")
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(justify="right", style="dim", no_wrap=True, min_width=8)
-    grid.add_column(overflow="fold")
-    grid.add_row(f"{finding.position.line}:{finding.position.column}", said)
-    return grid
+            row = Text(" " * len(margin)).append(f"{label:<9}", "dim")
+            row.append(one_line(str(value)), "green" if label == "try" else "")
+            console.print(row, soft_wrap=True)
+
+
+def _between_words(text: Text, width: int) -> Iterator[Text]:
+    """Yield lines of whole words; one that is longer than a line has a line of its own."""
+    breaks, used = [], 0
+    for word in re.finditer(r"\S+\s*", text.plain):
+        if used and used + cell_len(word[0].rstrip()) > width:
+            breaks.append(word.start())
+            used = 0
+        used += cell_len(word[0])
+    for line in text.divide(breaks):
+        line.rstrip()
+        yield line
 
 
 def _summary(reports: Sequence[ReleaseReport]) -> Table:

@@ -5,17 +5,22 @@ import io
 import pytest
 from rich.console import Console
 
-from kunlun_adapt.diagnostics import Finding, Position, ReleaseReport, Severity
+from kunlun_adapt.diagnostics import (
+    Finding,
+    Position,
+    ReleaseReport,
+    Severity,
+    UpstreamPosition,
+)
 from kunlun_adapt.diagnostics.terminal import print_reports
 from tests.diagnostics.test_report import CLEAN, REPORT
 
 
 def shown(reports: list[ReleaseReport], *, width: int = 100, infos: bool = True) -> str:
-    console = Console(file=io.StringIO(), width=width, highlight=False, color_system=None)
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, highlight=False, color_system=None)
     print_reports(console, reports, notes=["a note"], infos=infos)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert isinstance(text, str)
-    return text
+    return stream.getvalue()
 
 
 def test_findings_are_grouped_by_file_under_their_release() -> None:
@@ -46,11 +51,39 @@ def test_infos_may_be_left_to_their_count() -> None:
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_nothing_is_cut_on_a_narrow_terminal(width: int) -> None:
     text = shown([REPORT], width=width)
-    assert max(map(len, text.splitlines())) <= width
+    labels = ("binding ", "upstream ", "try ")
+    prose = [line for line in text.splitlines() if not line.strip().startswith(labels)]
+    assert max(map(len, prose)) <= width
     words = text.split()
     for finding in REPORT.findings:
         for word in (finding.code, *finding.message.split()):
             assert word in words or word in "".join(words)
+
+
+def test_what_is_to_be_pasted_stays_on_one_line() -> None:
+    target = "sglang.srt.layers.attention.triton_ops.prefill_attention.context_attention_fwd"
+    edit = f'{{sglang: ">=0.5.19", target: {target}}} # or an earlier release of the same symbol'
+    finding = Finding(
+        "KA102",
+        Severity.ERROR,
+        f"the release has no {target}: 移动 {'moved ' * 12}",
+        Position("operator_recipes/attention/context.yaml", 120, 5),
+        binding="context_attention_fwd/prefill_attention.context_attention_fwd",
+        upstream=UpstreamPosition("sglang/srt/layers/attention/triton_ops/prefill_attention.py", 9),
+        suggestion=edit,
+    )
+    lines = shown([ReleaseReport("0.5.19", 1, 0, 0, (finding,))], width=40).splitlines()
+    assert f"         try      {edit}" in lines
+    assert f"         binding  {finding.binding}" in lines
+    assert f"         upstream {finding.upstream}" in lines
+    assert f"         {target}:" in lines, "a long word has a line of its own"
+    said = lines[1 : lines.index(f"         binding  {finding.binding}")]
+    assert said[0] == "   120:5 error KA102 (target-moved): the"
+    assert " ".join(line[9:] for line in said[1:]).split() == [
+        *("release", "has", "no", f"{target}:", "移动"),
+        *["moved"] * 12,
+    ]
+    assert all(len(line) <= 40 for line in said if target not in line)
 
 
 def test_no_text_of_a_document_is_markup_or_moves_the_cursor() -> None:

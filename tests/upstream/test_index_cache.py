@@ -10,6 +10,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,6 +135,7 @@ def test_a_small_tree_is_not_kept(make_tree: Callable[[Files], Path], tmp_path: 
 PROGRAM = """
 import sys
 from pathlib import Path
+from typing import Any
 from kunlun_adapt.upstream import open_release
 import kunlun_adapt.upstream.index as package
 
@@ -177,8 +179,8 @@ def test_a_second_process_that_fails_is_done_without(
     release: Release, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
     class Failing(subprocess.Popen[bytes]):
-        def __init__(self, command: list[str], **how: object) -> None:
-            super().__init__([command[0], "-c", program], **how)  # type: ignore[call-overload]
+        def __init__(self, command: list[str], **how: Any) -> None:
+            super().__init__([command[0], "-c", program], **how)
 
     whole = scan_release(release)
     monkeypatch.setattr(subprocess, "Popen", Failing)
