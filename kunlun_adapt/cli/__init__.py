@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from kunlun_adapt import __version__
+from kunlun_adapt.cli.streams import prepare_streams
 
 __all__ = ["app", "main"]
 
@@ -60,6 +61,7 @@ def _options(
 
 def main() -> None:
     """Run the command line; an internal error ends with exit code 2, as every command says."""
+    prepare_streams()
     try:
         # A run makes many objects that stay and hardly a cycle: looking for those often is waste.
         gc.set_threshold(50_000, 20, 100)

@@ -122,13 +122,28 @@ def _arguments(table: TierTable, text: str, values: Mapping[str, Any]) -> list[s
 def _tensor(text: str, param: Param, value: str) -> tuple[tuple[int, ...], str]:
     found = _TENSOR.match(value)
     if not found:
-        raise _fault(text, f"{param.name} is a tensor", f"{param.name}=bfloat16[7,512]")
+        fault = f"{param.name} is a tensor{_what_is_wrong(value)}"
+        raise _fault(text, fault, f"{param.name}=bfloat16[7,512]")
     if found["dtype"] not in DTYPES:
         raise _fault(text, f"{found['dtype']} is no dtype", f"one of {', '.join(DTYPES)}")
     shape = tuple(int(n) for n in re.findall(r"\d+", found["shape"] or ""))
     if param.ndim is not None and len(shape) != param.ndim:
         raise _fault(text, f"{param.name} has {param.ndim} dimensions: {', '.join(param.shape)}")
     return shape, found["dtype"]
+
+
+def _what_is_wrong(value: str) -> str:
+    """Return, as the end of a sentence, why a text that has a bracket is no tensor."""
+    _, bracket, rest = value.partition("[")
+    sizes, closed, after = rest.partition("]")
+    if not bracket:
+        return ""
+    if not closed:
+        return ", and its bracket is not closed"
+    if after:
+        return f", and {after!r} follows its bracket"
+    wrong = [size.strip() for size in sizes.split(",") if not re.fullmatch(r"\s*\d+\s*", size)]
+    return f", and {wrong[0]!r} is no size" if wrong else ", and its dtype is missing"
 
 
 def _scalar(text: str, param: Param, value: str) -> Any:

@@ -17,7 +17,17 @@ from packaging.version import InvalidVersion, Version
 from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.documents import Catalog, in_range, load_catalog
 from kunlun_adapt.locate import LOCK_FILE, find_workspace
-from kunlun_adapt.upstream import Lock, LockError, Release, ReleaseError, open_release, read_lock
+from kunlun_adapt.upstream import (
+    Facts,
+    Lock,
+    LockError,
+    LockFacts,
+    Release,
+    ReleaseError,
+    Resolver,
+    open_release,
+    read_lock,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -202,6 +212,13 @@ def obtain(spec: str, *, offline: bool, quiet: bool) -> Release:
         return open_release(spec, offline=offline, progress=show)
 
 
+def facts_of(spec: str, lock: Lock, *, offline: bool, quiet: bool) -> Facts:
+    """Return what is known of a release: from the lock where it holds it, else from the release."""
+    if spec in lock.releases:
+        return LockFacts(lock, spec)
+    return Resolver(obtain(spec, offline=offline, quiet=quiet))
+
+
 @contextlib.contextmanager
 def working(what: str, *, quiet: bool) -> Iterator[Callable[[str, float | None], None] | None]:
     """Show on a terminal what is being done, for as long as it takes.
@@ -225,10 +242,12 @@ def working(what: str, *, quiet: bool) -> Iterator[Callable[[str, float | None],
         yield show
 
 
-def terminal(stream: TextIO) -> Console | None:
+def terminal(stream: TextIO | None) -> Console | None:
     """Return a console on a stream where that is a terminal, or is said to be one."""
     # Rich takes long to import, and may only be told by these that a pipe is a terminal.
-    if not (stream.isatty() or os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}):
+    if stream is None or not (
+        stream.isatty() or os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}
+    ):
         return None
     from rich.console import Console
 
@@ -240,7 +259,8 @@ def _bar(console: Console) -> Progress:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True)
+    # Rich would put something of its own in the place of a closed stdout, and leave it there.
+    return Progress(*columns, console=console, transient=True, redirect_stdout=False)
 
 
 def _plain(spec: str, quiet: bool) -> Callable[[str, float | None], None]:
@@ -260,7 +280,9 @@ def remark(text: str) -> None:
 
 
 def emit(text: str) -> None:
-    """Write a command's result to stdout as it is."""
+    """Write a command's result to stdout as it is. Raises AdaptError where that is closed."""
+    if sys.stdout is None:
+        raise AdaptError("stdout is closed", "send what is not wanted to /dev/null")
     sys.stdout.write(text)
     sys.stdout.flush()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -21,8 +22,8 @@ from kunlun_adapt.cli.common import (
     cannot,
     default_release,
     emit,
+    facts_of,
     fail,
-    obtain,
     open_lock,
     open_workspace,
 )
@@ -31,11 +32,16 @@ from kunlun_adapt.diagnostics import CODES, Code
 from kunlun_adapt.documents import Catalog, Document, OperatorRecipe
 from kunlun_adapt.locate import shipped_file
 from kunlun_adapt.plan import ConditionError, analyse, tier_table
-from kunlun_adapt.upstream import Facts, LockFacts, Missing, Resolver
+from kunlun_adapt.upstream import Facts, Missing
 
 
 def explain(
-    name: Annotated[str, typer.Argument(help="A binding id, an operator, or a code like KA105.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A binding's id or its key in the map, an operator, or a code like KA105."
+        ),
+    ],
     call: Annotated[
         list[str] | None,
         typer.Option(
@@ -77,11 +83,8 @@ def explain(
             return
         _without_call(name, call)
         lock = open_lock(root)
-        spec = sglang or default_release(catalog, lock)
-        facts: Facts = (
-            LockFacts(lock, spec)
-            if spec in lock.releases
-            else Resolver(obtain(spec, offline=offline, quiet=quiet))
+        facts = facts_of(
+            sglang or default_release(catalog, lock), lock, offline=offline, quiet=quiet
         )
         _binding(catalog, facts, name, format)
 
@@ -127,9 +130,18 @@ def page_text(code: Code) -> str | None:
     return None if page is None else page.read_text(encoding="utf-8")
 
 
+def _ids(name: str) -> Iterator[str]:
+    """Yield the ids that a name may stand for: an id as it is, or a key as the map has it."""
+    yield name
+    section, _, key = name.partition(".")
+    yield f"factory/{key if section == 'factories' else name}"
+    if section == "methods":
+        yield f"method/{key}"
+
+
 def _binding(catalog: Catalog, facts: Facts, name: str, format: TextOrJson) -> None:
     bindings = {b.id: b for b in union_of_profiles(catalog, facts)}
-    binding = bindings.get(name)
+    binding = next((bindings[id] for id in _ids(name) if id in bindings), None)
     if binding is None:
         choices = [*bindings, *(d.model.name for d in catalog.operators)]
         near = (
@@ -221,7 +233,7 @@ def _operator(recipe: Document[OperatorRecipe], call: list[str], format: TextOrJ
             emit(f"    taken for granted: {', '.join(asked.assumed)}\n")
         return
     emit(f"{model.name} ({model.family}, {recipe.at('name')}): {model.why}\n")
-    emit(f"golden: {model.golden}\n")
+    emit(f"golden: {model.golden or 'none yet'}\n")
     for place in places:
         emit(f"bound at {place}\n")
     for tier, (_, conditions) in zip(model.kernels, table.tiers, strict=True):

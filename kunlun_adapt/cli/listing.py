@@ -21,7 +21,7 @@ from kunlun_adapt.cli.common import (
     cannot,
     default_release,
     emit,
-    obtain,
+    facts_of,
     open_lock,
     open_workspace,
 )
@@ -30,11 +30,10 @@ from kunlun_adapt.diagnostics.report import aligned
 from kunlun_adapt.documents import Catalog
 from kunlun_adapt.plan import Binding, make_plan
 from kunlun_adapt.plan.binding import Kind, Status
-from kunlun_adapt.upstream import Facts, LockFacts, Resolver
+from kunlun_adapt.upstream import Facts
 
 _WIDE_ONLY = ("family", "target", "claims", "file", "line")
 """Columns that a narrow terminal goes without; a pipe and JSON have them all."""
-
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
 
@@ -109,7 +108,8 @@ def list_(
 
       kunlun-adapt list codes
     """
-    _for_bindings(what, {"--by": by, "--status": status, "--family": family, "--kind": kind})
+    asked = {"--by": by, "--status": status, "--family": family, "--kind": kind}
+    _for_bindings(what, {**asked, "--sglang": sglang})
     _known("--status", status, _STATUSES)
     _known("--kind", kind, get_args(Kind))
     with cannot():
@@ -128,11 +128,8 @@ def list_(
         if what is What.OPERATORS:
             _show({"operators": _operators(catalog)}, format)
             return
-        spec = sglang or default_release(catalog, lock)
-        facts: Facts = (
-            LockFacts(lock, spec)
-            if spec in lock.releases
-            else Resolver(obtain(spec, offline=offline, quiet=quiet))
+        facts = facts_of(
+            sglang or default_release(catalog, lock), lock, offline=offline, quiet=quiet
         )
         every = union_of_profiles(catalog, facts)
         _known("--family", family, sorted({b.family for b in every}))

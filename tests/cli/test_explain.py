@@ -72,6 +72,11 @@ def test_a_call_that_leaves_the_tier_open_is_refused(
         ("silu_and_mul", ["x=none"], "x is required"),
         ("silu_and_mul", ["x=bfloat16[7,,,11008]"], "x is a tensor"),
         ("silu_and_mul", ["x=bfloat16[-7,512]"], "x is a tensor"),
+        ("silu_and_mul", ["x=bfloat16[-7,512]"], "and '-7' is no size"),
+        ("silu_and_mul", ["x=bfloat16[7,,512]"], "and '' is no size"),
+        ("silu_and_mul", ["x=bfloat16[7,512"], "and its bracket is not closed"),
+        ("silu_and_mul", ["x=bfloat16[7,512]]"], "and ']' follows its bracket"),
+        ("silu_and_mul", ["x=[7,512]"], "and its dtype is missing"),
         ("silu_and_mul", ["x=bf16[7,512]"], "bf16 is no dtype"),
         ("silu_and_mul", ["out=none"], "the call has no tensor"),
         ("silu_and_mul", ["x=bfloat16[7,512]", "x=none"], "x is given twice"),
@@ -134,3 +139,24 @@ def test_a_code_that_does_not_exist(run: Run, name: str, near: str) -> None:
     assert result.exit_code == 2 and result.stdout == ""
     assert f"nothing is called '{name}'" in result.stderr
     assert near in result.stderr.partition("did you mean")[2]
+
+
+@pytest.mark.parametrize(
+    ("key", "id"),
+    [
+        ("kv_pool.mha", "factory/kv_pool.mha"),
+        ("factories.kv_pool.mha", "factory/kv_pool.mha"),
+        ("capabilities.graph_capture", "factory/capabilities.graph_capture"),
+        ("methods.get_device", "method/get_device"),
+        ("method/get_device", "method/get_device"),
+        ("worker-affinity", "worker-affinity"),
+    ],
+)
+def test_a_binding_goes_by_its_id_and_by_its_key_in_the_map(run: Run, key: str, id: str) -> None:
+    result = run("explain", key, "--sglang", "0.5.19", "--format", "json")
+    assert json.loads(result.stdout)["id"] == id
+
+
+def test_an_operator_whose_golden_is_to_come(run: Run) -> None:
+    assert "golden: none yet\n" in run("explain", "copy_token_range").stdout
+    assert "golden: kunlun_adapt.golden" in run("explain", "rms_norm").stdout

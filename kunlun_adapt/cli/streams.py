@@ -1,0 +1,45 @@
+"""What the command line prints to: pipes whose reader may leave, and streams that are closed."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+class _Pipe(io.FileIO):
+    """Drops what nobody reads: a command ends as it would have, with its own exit code."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write, or take all of it for written where the reader has gone."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
+def prepare_streams() -> None:
+    """Let `kunlun-adapt … | head -1` end quietly, and a closed stderr lose only its remarks.
+
+    A closed stdout stays None: `emit` refuses to lose a result.
+    """
+    if sys.stdout is not None:
+        sys.stdout = _tolerant(sys.stdout)
+    # Without one, print would take stdout instead.
+    sys.stderr = io.StringIO() if sys.stderr is None else _tolerant(sys.stderr)
+
+
+def _tolerant(stream: TextIO) -> TextIO:
+    # Not what a test or an embedding program has put in its place.
+    if stream not in (sys.__stdout__, sys.__stderr__):
+        return stream
+    raw = _Pipe(stream.fileno(), "w", closefd=False)
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=getattr(stream, "line_buffering", False),
+    )
