@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -93,7 +94,9 @@ def lock(
         stale = merged.text() != before
         if check:
             if stale:
-                remark(f"{LOCK_FILE} is stale; try: kunlun-adapt lock")
+                named = [part for spec in sglang or () for part in ("--sglang", spec)]
+                hint = shlex.join(["kunlun-adapt", "lock", *named])
+                remark(f"{LOCK_FILE} is stale; try: {hint}")
                 raise typer.Exit(EXIT_FINDINGS)
         elif stale:
             write_lock(path, merged)

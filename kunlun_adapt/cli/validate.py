@@ -27,8 +27,9 @@ from kunlun_adapt.cli.common import (
     terminal,
     working,
 )
-from kunlun_adapt.cli.writing import write_whole
+from kunlun_adapt.cli.writing import need_folder, write_whole
 from kunlun_adapt.diagnostics import (
+    CODES,
     ReleaseReport,
     Severity,
     render_github,
@@ -36,6 +37,7 @@ from kunlun_adapt.diagnostics import (
     render_text,
     worst,
 )
+from kunlun_adapt.diagnostics.report import counted
 from kunlun_adapt.diagnostics.selection import Selection, UnknownCode
 from kunlun_adapt.upstream import Resolver
 
@@ -127,7 +129,11 @@ def validate(
     """
     selection = _selection(select, ignore)
     reports: list[ReleaseReport] = []
+    if output is not None and str(output) == "-":
+        output = None
     with cannot():
+        if output is not None:
+            need_folder(output)  # before the work, not after it
         root, catalog = open_workspace(workspace, quiet=quiet)
         lock = open_lock(root)
         specs = sglang or [default_release(catalog, lock)]
@@ -160,9 +166,14 @@ def _selection(select: list[str] | None, ignore: list[str] | None) -> Selection:
     except UnknownCode as error:
         from kunlun_adapt.cli.explain import near_codes
 
-        near = near_codes(error.selector)
+        # Of less than a section and a digit, no code is like any more than others are.
+        hint = (
+            f"did you mean {', '.join(near_codes(error.selector))}?"
+            if len(error.selector) > 3
+            else f"the sections are {', '.join(sorted({code[:3] for code in CODES}))};"
+        )
         raise typer.BadParameter(
-            f"no finding code starts with {error.selector!r}; did you mean {', '.join(near)}? "
+            f"{error.selector!r} is no finding code and no section of them; {hint} "
             "kunlun-adapt list codes has them all"
         ) from error
 
@@ -209,10 +220,9 @@ def _published() -> str | None:
 def _deliver(
     text: str, output: Path | None, reports: Sequence[ReleaseReport], *, quiet: bool
 ) -> None:
-    if output is None or str(output) == "-":
+    if output is None:
         emit(text)
         return
     write_whole(output, text)
     if not quiet:
-        count = sum(len(r.findings) for r in reports)
-        remark(f"{count} finding{'' if count == 1 else 's'} written to {output}")
+        remark(f"written to {output}: {counted(*reports) or 'no findings'}")

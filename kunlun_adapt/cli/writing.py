@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
 
 
+def need_folder(path: Path) -> None:
+    """Raises OSError where the folder that a file is to lie in is none: it may be misspelt."""
+    if not path.parent.is_dir():
+        code = errno.ENOTDIR if path.parent.exists() else errno.ENOENT
+        raise OSError(code, os.strerror(code), str(path.parent))
+
+
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file in one step; folders on the way are made. Raises OSError.
+    """Write a text file in one step, into a folder that is there. Raises OSError.
 
     What cannot be replaced, such as `/dev/stdout` or a pipe, is written to as it is.
     """
@@ -17,7 +25,7 @@ def write_whole(path: Path, text: str) -> None:
         with path.open("w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    need_folder(path)
     handle, half = tempfile.mkstemp(dir=path.parent, suffix=".part")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:

@@ -122,10 +122,10 @@ def closing_line(report: ReleaseReport) -> str:
     )
 
 
-def counted(report: ReleaseReport) -> str:
+def counted(*reports: ReleaseReport) -> str:
     """Return the number of findings by severity, in words; "" where there is none."""
     plural = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "info"}
-    number = {severity: report.count(severity) for severity in plural}
+    number = {s: sum(r.count(s) for r in reports) for s in plural}
     return ", ".join(f"{n} {s.value if n == 1 else plural[s]}" for s, n in number.items() if n)
 
 

@@ -12,11 +12,11 @@ from kunlun_adapt.diagnostics.report import ReleaseReport
 BLOCKING = frozenset({"KA001", "KA002", "KA003", "KA006", "KA009", "KA205"})
 """What keeps other rules from being run: left out, a run would call fine what nobody looked at."""
 
-_SELECTOR = re.compile(r"KA[0-9]{0,3}\Z")
+_SELECTOR = re.compile(r"KA[0-9]{1,3}\Z")
 
 
 class UnknownCode(ValueError):
-    """A selector that stands for no code."""
+    """A selector that stands for no code, or, as `KA` does, for every code."""
 
     def __init__(self, selector: str) -> None:
         super().__init__(selector)

@@ -74,6 +74,12 @@ def test_a_selector_that_is_no_code(check: Run) -> None:
         result = check(option, "KA1O1")
         assert result.exit_code == 2 and result.stdout == ""
         assert "did you mean KA101" in " ".join(result.stderr.replace("│", " ").split())
+        for section in ("KA9", "KA", ""):
+            result = check(option, section)
+            said = " ".join(result.stderr.replace("│", " ").split())
+            assert result.exit_code == 2 and result.stdout == ""
+            assert "the sections are KA0, KA1, KA2, KA3, KA4, KA5;" in said
+            assert "did you mean" not in said
 
 
 def test_a_document_that_cannot_be_read_is_never_called_fine(check: Run, tmp_path: Path) -> None:
@@ -84,14 +90,24 @@ def test_a_document_that_cannot_be_read_is_never_called_fine(check: Run, tmp_pat
 
 def test_output_is_written_whole(check: Run, tmp_path: Path) -> None:
     path = tmp_path / "new" / "findings.json"
+    path.parent.mkdir()
     printed = check("--format", "json").stdout
     result = check("--format", "json", "--output", path)
     assert result.exit_code == 1 and result.stdout == ""
     assert path.read_text(encoding="utf-8") == printed
-    assert f"written to {path}" in result.stderr
+    counts = check("--verbose").stdout.splitlines()[-1].partition("excluded: ")[2]
+    assert "1 error, " in counts and " info" in counts
+    assert f"written to {path}: {counts}\n" in result.stderr
     assert [p.name for p in path.parent.iterdir()] == ["findings.json"]
     assert check("--format", "json", "--output", path, "--quiet").stderr == ""
     assert check("--format", "json", "--output", "-").stdout == printed
+
+
+def test_output_makes_no_folder(check: Run, tmp_path: Path) -> None:
+    result = check("--output", tmp_path / "mispelt" / "findings.txt")
+    assert result.exit_code == 2 and result.stdout == ""
+    assert f"error: {tmp_path / 'mispelt'}: No such file or directory" in result.stderr
+    assert not (tmp_path / "mispelt").exists()
 
 
 def test_output_that_cannot_be_written(check: Run, tmp_path: Path) -> None:

@@ -38,3 +38,5 @@ def test_what_cannot_be_written_is_said(run: Run, tmp_path: Path) -> None:
     result = run("schema", "PlatformMap", "--out", str(tmp_path / "file" / "x.json"))
     assert result.exit_code == 2
     assert "error:" in result.stderr
+    result = run("schema", "PlatformMap", "--out", str(tmp_path / "none" / "x.json"))
+    assert result.exit_code == 2 and not (tmp_path / "none").exists()
