@@ -44,7 +44,6 @@ TYPES = {
     "Scalar": "true, false, a number, a text, or none",
     "When": "conditions: see [Conditions](../conditions.md)",
     "Case": "a scalar, or a shape such as `[7, 512]`",
-    "ANY": "`>=0`",
 }
 """Field types that have a name of their own and are no models."""
 
@@ -107,7 +106,7 @@ def documents_page() -> str:
         done.add(kind)
     lines += ["## Types", "", "| type | stands for |", "|---|---|"]
     names = {**TYPES, **_choices()}
-    lines += [f"| `{name}` | {meaning} |" for name, meaning in names.items() if name != "ANY"]
+    lines += [f"| `{name}` | {meaning} |" for name, meaning in names.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -201,7 +200,8 @@ def commands_page() -> str:
         "# Command line",
         "",
         "Exit codes: 0 fine, 1 findings, 2 the job could not be done. Results go to stdout, all "
-        "else to stderr. The [JSON output](../json.md) is versioned.",
+        "else to stderr. A reader that leaves early, such as `head`, changes no exit code; a "
+        "closed stdout is an error. The [JSON output](../json.md) is versioned.",
         "",
     ]
     for command in app.registered_commands:

@@ -15,6 +15,7 @@ import typer
 from packaging.version import InvalidVersion, Version
 
 from kunlun_adapt.diagnostics import AdaptError
+from kunlun_adapt.diagnostics.report import SCHEMA
 from kunlun_adapt.documents import Catalog, in_range, load_catalog
 from kunlun_adapt.locate import LOCK_FILE, find_workspace
 from kunlun_adapt.upstream import (
@@ -146,6 +147,13 @@ def open_workspace(given: Path | None, *, quiet: bool = False) -> tuple[Path, Ca
     """Find and load the workspace. Raises AdaptError."""
     root = locate_workspace(given, quiet=quiet)
     return root, load_catalog(root)
+
+
+def refuse_faulty(catalog: Catalog) -> None:
+    """Raises AdaptError where the documents could not be read without a finding."""
+    if catalog.findings:
+        count = len(catalog.findings)
+        raise AdaptError(f"the documents have {count} finding(s)", "kunlun-adapt validate")
 
 
 def open_lock(root: Path) -> Lock:
@@ -291,4 +299,4 @@ def as_json(body: dict[str, Any]) -> str:
     """Return a versioned JSON document."""
     import json
 
-    return json.dumps({"schema": 1, **body}, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps({"schema": SCHEMA, **body}, indent=2, ensure_ascii=False) + "\n"

@@ -20,6 +20,7 @@ from kunlun_adapt.cli.common import (
     obtain,
     open_lock,
     open_workspace,
+    refuse_faulty,
     releases_in,
     remark,
     working,
@@ -63,8 +64,7 @@ def lock(
     with cannot():
         root, catalog = open_workspace(workspace, quiet=quiet)
         path = root / LOCK_FILE
-        if catalog.findings:
-            fail(f"the documents have {len(catalog.findings)} finding(s)", "kunlun-adapt validate")
+        refuse_faulty(catalog)
         if not check and is_installed(root):
             fail(
                 f"{root} belongs to the installed package, and a lock is written to your own copy",

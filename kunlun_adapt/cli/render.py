@@ -30,6 +30,7 @@ from kunlun_adapt.cli.common import (
     obtain,
     open_lock,
     open_workspace,
+    refuse_faulty,
     remark,
 )
 from kunlun_adapt.cli.writing import write_whole
@@ -128,8 +129,7 @@ def render(
 def _source(
     root: Path, catalog: Catalog, spec: str, profile: str, offline: bool, quiet: bool
 ) -> Source:
-    if catalog.findings:
-        fail(f"the documents have {len(catalog.findings)} finding(s)", "kunlun-adapt validate")
+    refuse_faulty(catalog)
     release = obtain(spec, offline=offline, quiet=quiet)
     return compile_plan(make_plan(catalog, Resolver(release), profile), template_folder(root))
 
