@@ -67,7 +67,7 @@ def _print_finding(console: Console, finding: Finding) -> None:
     said.append(f" ({CODES[finding.code].name})", "dim")
     said.append(f": {one_line(finding.message)}")
     place = f"{finding.position.line}:{finding.position.column}".rjust(_INDENT - 1)
-    margin = Text(f"{place} ", "dim")
+    margin = Text.assemble((f"{place} ", "dim"))
     for line in _between_words(said, console.width - len(margin)):
         console.print(margin + line, soft_wrap=True)
         margin = Text(" " * len(margin))
@@ -98,9 +98,11 @@ def _between_words(text: Text, width: int) -> Iterator[Text]:
 
 def _summary(reports: Sequence[ReleaseReport]) -> Table:
     heading, *rows = summary_table(reports)
-    table = Table(box=SIMPLE_HEAD, header_style="bold")
+    table = Table(
+        box=SIMPLE_HEAD, header_style="bold", show_edge=False, pad_edge=False, collapse_padding=True
+    )
     for index, name in enumerate(heading):
-        table.add_column(name, justify="right" if index else "left")
+        table.add_column(name, justify="right" if index else "left", overflow="fold")
     for row in rows:
         table.add_row(
             *(

@@ -13,7 +13,7 @@ from kunlun_adapt.diagnostics import (
     UpstreamPosition,
 )
 from kunlun_adapt.diagnostics.terminal import print_reports
-from tests.diagnostics.test_report import CLEAN, REPORT
+from tests.diagnostics.test_report import CLEAN, FULL, REPORT
 
 
 def shown(reports: list[ReleaseReport], *, width: int = 100, infos: bool = True) -> str:
@@ -84,6 +84,20 @@ def test_what_is_to_be_pasted_stays_on_one_line() -> None:
         *["moved"] * 12,
     ]
     assert all(len(line) <= 40 for line in said if target not in line)
+
+
+def test_the_table_is_whole_on_sixty_columns() -> None:
+    lines = [line.split() for line in shown([REPORT, CLEAN], width=60).splitlines()]
+    heading = ["release", "bound", "planned", "excluded", "errors", "warnings", "info"]
+    assert heading in lines and ["0.5.19", "4", "1", "2", "1", "1", "1"] in lines
+
+
+def test_only_the_place_is_dim() -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, width=60, force_terminal=True, color_system="standard")
+    print_reports(console, [ReleaseReport("1", 0, 0, 0, (FULL,))])
+    assert "\x1b[2m    12:5 \x1b[0m\x1b[1;31merror KA102\x1b[0m" in stream.getvalue()
+    assert "\x1b[0m: sglang.a.b moved to" in stream.getvalue()
 
 
 def test_no_text_of_a_document_is_markup_or_moves_the_cursor() -> None:

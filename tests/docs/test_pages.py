@@ -60,7 +60,7 @@ def test_every_named_type_is_explained(pages: ModuleType) -> None:
 
 def test_every_command_and_option_is_listed(pages: ModuleType) -> None:
     text = pages.commands_page()
-    for command in ("validate", "render", "list", "explain", "lock", "serve"):
+    for command in ("validate", "render", "list", "explain", "lock", "schema", "serve"):
         assert f"## `kunlun-adapt {command}`\n" in text
     for option in (
         "--select",
