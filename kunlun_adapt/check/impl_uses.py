@@ -25,7 +25,8 @@ class ImplUse:
     `positional` are passed in order and `keywords` by name; both are None where the way in which
     it is called is not ours to check (classes, values). `operator` says that they are an operator's
     parameters, which a parameter of another name must not take. `member` is the method of
-    upstream's platform that it stands for.
+    upstream's platform that it stands for. `kind` is what it has to be, a class or a function,
+    where what is bound settles that.
     """
 
     path: str
@@ -35,6 +36,7 @@ class ImplUse:
     keywords: tuple[str, ...] = ()
     operator: bool = False
     member: Symbol | None = None
+    kind: str | None = None
 
 
 def impl_uses(context: Context) -> Iterator[ImplUse]:
@@ -94,7 +96,11 @@ def _map(context: Context) -> Iterator[ImplUse]:
         at = hook.document.at(*hook.path[:2], "impl")
         whole_class = isinstance(hook.symbol, Symbol) and hook.symbol.kind == "class"
         called = hook.hook.type in WRAPPING and not whole_class
-        yield ImplUse(hook.hook.impl, at, hook.binding.id, ONE_CALL if called else None)
+        kind = "function" if called else None
+        if whole_class and hook.hook.type == "replace":
+            kind = "class"
+        positional = ONE_CALL if called else None
+        yield ImplUse(hook.hook.impl, at, hook.binding.id, positional, kind=kind)
     for i, shim in enumerate(model.shims):
         if shim.provide is None:
             continue

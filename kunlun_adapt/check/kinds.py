@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.diagnostics import Finding, Severity
-from kunlun_adapt.plan import WRAPPING, HookBinding, KernelBinding
+from kunlun_adapt.plan import WRAPPING, Binding, HookBinding, KernelBinding
 from kunlun_adapt.upstream import Missing, Symbol
 
 CALLABLE = ("function", "async_function", "method", "classmethod", "staticmethod", "class")
@@ -39,32 +39,27 @@ def kind_findings(context: Context, code: str) -> Iterator[Finding]:
         # The plan of an `add` holds what is added to; here it matters whether the member is there.
         added = hook.hook.type == "add"
         symbol = context.facts.resolve(hook.at.target) if added else hook.symbol
-        fault = _hook(hook, symbol) if isinstance(symbol, Symbol) else None
-        if isinstance(symbol, Symbol) and fault is not None and fault.code == code:
-            yield Finding.of(
-                code,
-                fault.message,
-                hook.document.at(*hook.path, "target"),
-                binding=hook.binding.id,
-                target=hook.at.target,
-                upstream=symbol.location,
-                suggestion=fault.suggestion,
-                severity=fault.severity,
-            )
+        if isinstance(symbol, Symbol):
+            yield from _said(code, hook.binding, symbol, _hook(hook, symbol))
     for kernel in context.kernels:
-        symbol = kernel.symbol
-        fault = _kernel(context, kernel, symbol) if isinstance(symbol, Symbol) else None
-        if isinstance(symbol, Symbol) and fault is not None and fault.code == code:
-            yield Finding.of(
-                code,
-                fault.message,
-                kernel.recipe.at(*kernel.path, "target"),
-                binding=kernel.binding.id,
-                target=kernel.bind.target,
-                upstream=symbol.location,
-                suggestion=fault.suggestion,
-                severity=fault.severity,
-            )
+        if isinstance(kernel.symbol, Symbol):
+            fault = _kernel(context, kernel, kernel.symbol)
+            yield from _said(code, kernel.binding, kernel.symbol, fault)
+
+
+def _said(code: str, binding: Binding, symbol: Symbol, fault: Fault | None) -> Iterator[Finding]:
+    """Make the finding of a fault, if it is of this code; a binding stands at its target."""
+    if fault is not None and fault.code == code:
+        yield Finding.of(
+            code,
+            fault.message,
+            binding.position,
+            binding=binding.id,
+            target=binding.target,
+            upstream=symbol.location,
+            suggestion=fault.suggestion,
+            severity=fault.severity,
+        )
 
 
 def named(symbol: Symbol) -> str:

@@ -163,16 +163,23 @@ def ignores_with(place: Place, names: list[str]) -> str:
     known = place.signature.names
     ignores = {n: v for n, v in _as_mapping(place.at.ignores).items() if n in known}
     parameters = [p for p in place.signature.parameters if p.name in names]
-    added = {p.name: _allowed(p) for p in parameters}
+    added = {p.name: allowed_alone(p) for p in parameters}
     tip = f"`ignores: {mapping({**ignores, **added})}`"
     return f"map it in `args`, or {tip}" if ANY_VALUE in added.values() else tip
 
 
-def _allowed(parameter: Parameter) -> Any:
+def allowed_alone(parameter: Parameter) -> Any:
     """The only value with which a parameter may be ignored: its default, if that is a plain one."""
     plain, value = literal_default(parameter.default)
     plain = plain and parameter.has_default and not isinstance(value, (list, tuple))
     return value if plain else ANY_VALUE
+
+
+def differs(value: Any, allowed: Any) -> bool:
+    """Tell whether the generated guard refuses a value: it asks `is` of None, true and false."""
+    if allowed is None or isinstance(allowed, bool):
+        return value is not allowed
+    return bool(value != allowed)
 
 
 def _as_mapping(ignores: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:

@@ -175,3 +175,13 @@ def test_our_own_package_is_read_where_it_is_installed(tmp_path: Path) -> None:
     near = found.find("kunlun_adapt.chek.context:Context")
     assert isinstance(near, NotFound)
     assert near.suggestion == "did you mean kunlun_adapt.check.context?"
+
+
+def test_a_class_is_replaced_by_a_class_and_a_call_taken_by_a_function(bench: Bench) -> None:
+    hook = '  - {id: runner, why: ours, type: replace, impl: "our_impls:IMPL", at: [{target: sglang.srt.runner.GraphRunner}]}\n'
+    whole = bench.edit(MAP, "hooks:\n", "hooks:\n" + hook)
+    assert codes(whole.edit(MAP, "our_impls:IMPL", "our_impls:Pool").findings()) == []
+    found = only(whole.edit(MAP, "our_impls:IMPL", "our_impls:set_affinity").findings(), "KA302")
+    assert "is a function, and stands in for a class" in found.message
+    called = bench.edit(MAP, '"our_impls:set_affinity"', '"our_impls:Pool"')
+    assert "is a class, and a hook calls" in only(called.findings(), "KA302").message

@@ -12,7 +12,7 @@ from tests.check.said import codes, only
 
 DRIFT = [
     (COMMON, "return gpu_id", "return gpu_id + 1", "its body changed"),
-    (COMMON, "nnodes=1)", "nnodes=2)", "signature (gpu_id, tp_size, nnodes=2), was (gpu_id, tp_size, nnodes=1)"),
+    (COMMON, "tp_size, nnodes=1)", "tp_size=8, nnodes=1)", "signature (gpu_id, tp_size=8, nnodes=1), was (gpu_id, tp_size, nnodes=1)"),
     (COMMON, 'CHOICES = ["triton"]', 'CHOICES = ["other"]', "its body changed"),
     (INTERFACE, 'return "native"', 'return "oot"', "its body changed"),
     (INTERFACE, "graph_capture: bool = False", "graph_capture: bool = True", "its body changed"),

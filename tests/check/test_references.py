@@ -204,3 +204,19 @@ def test_a_key_that_is_not_given_is_to_be_given(bench: Bench, name: str, suggest
     )
     found = only(changed.findings(), "KA005")
     assert found.suggestion == suggestion
+
+
+def test_accepted_codes_are_codes(bench: Bench) -> None:
+    accepts = "    accepts: [{code: KA998, why: looked at}]\n    value: [kunlun]\n"
+    found = only(bench.edit(MAP, "    value: [kunlun]\n", accepts).findings(), "KA005")
+    assert (found.message, found.binding) == ("accepts KA998, which no rule has", "choices")
+    known = accepts.replace("KA998", "KA118")
+    assert codes(bench.edit(MAP, "    value: [kunlun]\n", known).findings()) == []
+    whole = bench.add(MAP, "accepts: [{code: KA998, why: looked at}]\n")
+    assert only(whole.findings(), "KA005").binding is None
+
+
+def test_a_conflict_has_two_sides(bench: Bench) -> None:
+    one = 'conflicts: [{between: [affinity, affinity], decision: none, recorded: "2026-11-30"}]\n'
+    found = only(bench.add(MAP, one).findings(), "KA005")
+    assert found.message == "a conflict needs two different sides"

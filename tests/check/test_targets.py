@@ -19,6 +19,7 @@ def hook(bench: Bench, type: str, target: str, how: str = "") -> Bench:
     value = "" if type in ("set", "extend", "add") else how
     if type == "register":
         value = ", readback: {target: sglang.srt.utils.common.CHOICES}"
+    impl = "Pool" if target.endswith("GraphRunner") else "set_affinity"
     return bench.edit(
         MAP,
         "hooks:\n",
@@ -27,7 +28,7 @@ hooks:
   - id: third
     why: a third one
     type: {type}
-    impl: "our_impls:set_affinity"
+    impl: "our_impls:{impl}"
     at:
       - {{target: {target}{value}}}
 """,

@@ -79,3 +79,15 @@ def test_a_parameter_that_is_mapped_or_ignored_is_quiet(bench: Bench) -> None:
     )
     assert codes(ignored.findings()) == []
     assert "affinity" in ignored.workspace[MAP]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "said"), [("1", False), ("$any", False), ("2", True), ("null", True)]
+)
+def test_a_default_must_not_be_refused(bench: Bench, allowed: str, said: bool) -> None:
+    changed = bench.edit(MAP, "nnodes: 1}", f"nnodes: {allowed}}}")
+    found = [f for f in changed.findings() if f.code == "KA105"]
+    assert len(found) == said
+    if said:
+        assert "upstream's default is 1: every call that leaves it out" in found[0].message
+        assert found[0].suggestion == "`ignores: {tp_size: $any, nnodes: 1}`"

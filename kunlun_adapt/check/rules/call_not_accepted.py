@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.parameters import differs
 from kunlun_adapt.check.usage import usage_findings
 from kunlun_adapt.check.use_sites import Site, UseSites, listed
 from kunlun_adapt.check.wording import mapping, scalar
@@ -34,14 +35,16 @@ def search(sites: UseSites) -> Iterator[Finding]:
             continue
         if not isinstance(site.at.ignores, Mapping):
             continue
-        allowed = {n: v for n, v in site.at.ignores.items() if v != ANY_VALUE}
-        for name, value in allowed.items():
-            yield from _ignored(sites, site, signature, name, value)
+        ignores = site.at.ignores
+        for name, value in ignores.items():
+            if value != ANY_VALUE:
+                yield from _ignored(sites, site, signature, name, ignores)
 
 
 def _ignored(
-    sites: UseSites, site: Site, signature: Signature, name: str, allowed: Any
+    sites: UseSites, site: Site, signature: Signature, name: str, ignores: Mapping[str, Any]
 ) -> Iterator[Finding]:
+    allowed = ignores[name]
     found: dict[str, list[Location]] = {}
     for reference in sites.calls(site):
         text = _passed(reference, signature, name, site)
@@ -50,7 +53,7 @@ def _ignored(
     if not found:
         return
     said = "; ".join(f"{name}={text} in {listed(places)}" for text, places in found.items())
-    others = {**dict(site.at.ignores), name: ANY_VALUE}  # type: ignore[arg-type]
+    others = {**ignores, name: ANY_VALUE}
     yield sites.finding(
         "KA115",
         site,
@@ -92,6 +95,4 @@ def _differs(text: str, allowed: Any) -> bool:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return False  # what a name holds, the text does not tell
-    if allowed is None or isinstance(allowed, bool):
-        return value is not allowed
-    return bool(value != allowed)
+    return differs(value, allowed)

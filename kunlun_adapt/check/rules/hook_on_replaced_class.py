@@ -27,7 +27,7 @@ def _report(whole: Patch, patch: Patch) -> Finding:
     name = whole.definition.rpartition(".")[2]
     return Finding.of(
         "KA402",
-        f"{patch.id} hooks {patch.target}, and {whole.id} puts a class of ours in the place of "
+        f"{patch.id} hooks {patch.target}, and {whole.id} puts ours in the place of "
         f"{name}: classes go in first, so the hook lands on ours",
         patch.position,
         binding=patch.id,

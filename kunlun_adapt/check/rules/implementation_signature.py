@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.impl_calls import call_text, faults, wanted
-from kunlun_adapt.check.impl_uses import find, impl_uses
+from kunlun_adapt.check.impl_uses import ImplUse, find, impl_uses
 from kunlun_adapt.check.implementations import Implementation
 from kunlun_adapt.diagnostics import Finding
 
@@ -17,6 +17,7 @@ def rule(context: Context) -> Iterable[Finding]:
     KA207 speaks of the methods of the platform.
     """
     for use in impl_uses(context):
+        yield from _kind(context, use)
         if use.positional is None or use.member is not None:
             continue
         found = find(context, use.path)
@@ -33,3 +34,25 @@ def rule(context: Context) -> Iterable[Finding]:
                 binding=use.binding,
                 suggestion=f"write `def {name}({wanted(use)}): …`",
             )
+
+
+def _kind(context: Context, use: ImplUse) -> Iterator[Finding]:
+    """A class is replaced by a class, and what is called by what takes the call."""
+    found = find(context, use.path) if use.kind else None
+    if not isinstance(found, Implementation) or found.kind not in ("class", "function"):
+        return
+    if found.kind == use.kind:
+        return
+    if use.kind == "class":
+        fault = "is a function, and stands in for a class: nothing could derive from it"
+        tip = "name a class of ours, or hook a method of upstream's"
+    else:
+        fault = "is a class, and a hook calls what implements it with one `call`"
+        tip = "name a function that takes `call`"
+    yield Finding.of(
+        "KA302",
+        f"{use.path.partition(':')[2]} ({found.location}) {fault}",
+        use.position,
+        binding=use.binding,
+        suggestion=tip,
+    )

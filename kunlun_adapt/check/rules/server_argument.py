@@ -38,6 +38,9 @@ def rule(context: Context) -> Iterable[Finding]:
         value = arg.default if arg.force is None else arg.force
         at = context.document.at("server_args", i, kind)
         yield from _value(context, arg.arg, value, at, binding)
+        for name, wanted in arg.when.items():
+            place = context.document.at("server_args", i, "when", name)
+            yield from _value(context, name, wanted, place, binding)
     for recipe in context.catalog.recipes:
         if not in_range(recipe.model.sglang, context.release):
             continue

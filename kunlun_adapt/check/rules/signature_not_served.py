@@ -6,12 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.parameters import Place, ignores_with, inserted, places
-from kunlun_adapt.check.wording import did_you_mean, joined, mapping, nearest, sequence
+from kunlun_adapt.check.parameters import (
+    Place,
+    allowed_alone,
+    differs,
+    ignores_with,
+    inserted,
+    places,
+)
+from kunlun_adapt.check.wording import did_you_mean, joined, mapping, nearest, scalar, sequence
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.documents import Bind
 from kunlun_adapt.plan import ConditionError, parse_param
 from kunlun_adapt.source.signatures import ANY_VALUE
+from kunlun_adapt.source.text import literal_default
 
 CODE = "KA105"
 GRID = "$grid"
@@ -53,6 +61,26 @@ def _place(place: Place, unnamed: list[str]) -> Iterator[Finding]:
         message = f"upstream passes {joined(unnamed)}, which {verb} neither mapped nor ignored"
         yield place.make(CODE, message, ("target",), ignores_with(place, unnamed))
     yield from _stars(place)
+    yield from _defaults(place)
+
+
+def _defaults(place: Place) -> Iterator[Finding]:
+    """A call that leaves a parameter out passes its default, which must not be refused."""
+    if not isinstance(place.at.ignores, Mapping):
+        return
+    for name, allowed in place.at.ignores.items():
+        parameter = place.signature.parameter(name)
+        if parameter is None or not parameter.has_default or allowed == ANY_VALUE:
+            continue
+        plain, default = literal_default(parameter.default)
+        if plain and differs(default, allowed):
+            yield place.make(
+                CODE,
+                f"ignores {name!r} only as {scalar(allowed)}, and upstream's default is "
+                f"{parameter.default}: every call that leaves it out would be refused",
+                ("ignores", name),
+                f"`ignores: {mapping({**place.at.ignores, name: allowed_alone(parameter)})}`",
+            )
 
 
 def _stars(place: Place) -> Iterator[Finding]:

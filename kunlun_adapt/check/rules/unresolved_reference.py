@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from kunlun_adapt.check.accepted import acceptances
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.hook_order import unkept_orders
 from kunlun_adapt.check.keys import GROUPS, closest_slip, give, given_keys, misspelt_keys
 from kunlun_adapt.check.left import member_names, unknown_members
 from kunlun_adapt.check.releases import known_releases
 from kunlun_adapt.check.wording import did_you_mean
-from kunlun_adapt.diagnostics import Finding, Position
+from kunlun_adapt.diagnostics import CODES, Finding, Position, Severity
 from kunlun_adapt.documents import Document, OperatorRecipe, in_range
 from kunlun_adapt.documents.platform_map import Factories
 from kunlun_adapt.plan import CAPABILITIES, PLATFORM
@@ -27,6 +28,18 @@ def rule(context: Context) -> Iterable[Finding]:
         yield from _operator(recipe, keys)
     yield from _recipes(context)
     yield from unkept_orders(context)
+    yield from _acceptances(context)
+
+
+def _acceptances(context: Context) -> Iterator[Finding]:
+    """Accepted codes that no rule has."""
+    warnings = [c.code for c in CODES.values() if c.severity is Severity.WARNING]
+    for said in acceptances(context):
+        for i, accept in enumerate(said.accepts):
+            if accept.code not in CODES:
+                at = said.document.at(*said.path, i, "code")
+                message = f"accepts {accept.code}, which no rule has"
+                yield _unknown(message, at, accept.code, warnings, said.binding or None)
 
 
 def _bindings(context: Context, keys: set[str]) -> set[str]:
@@ -50,6 +63,13 @@ def _map(context: Context, keys: set[str]) -> Iterator[Finding]:
                 at = document.at("landing_points", i, "bindings", j)
                 yield _ungiven(context, f"no binding is called {name!r}", at, name, names)
     for i, conflict in enumerate(model.conflicts):
+        if len(set(conflict.between)) < 2:
+            yield Finding.of(
+                "KA005",
+                "a conflict needs two different sides",
+                document.at("conflicts", i, "between"),
+                suggestion="name the other binding, or drop the entry",
+            )
         for j, name in enumerate(conflict.between):
             if not _known(context, name, names):
                 at = document.at("conflicts", i, "between", j)
