@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -19,9 +20,13 @@ def schema(
         str, typer.Argument(help=f"One of {', '.join(KINDS)}, in any case or as platform-map.")
     ],
     out: Annotated[
-        Path | None,
+        # A path of its own would forget the slash at the end.
+        str | None,
         typer.Option(
-            "--out", metavar="FILE", help="Write it to a file or into a folder.", show_default=False
+            "--out",
+            metavar="FILE",
+            help="Write it to a file, or into a folder: `DIR/` is made where it is missing.",
+            show_default=False,
         ),
     ] = None,
     quiet: Quiet = False,
@@ -44,7 +49,11 @@ def schema(
         if out is None:
             emit(text)
             return
-        path = out / schema_file(known) if out.is_dir() else out
+        path = Path(out)
+        if out.endswith(("/", os.sep)):
+            path.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            path /= schema_file(known)
         write_whole(path, text)
         if not quiet:
             remark(f"wrote {path}")

@@ -6,15 +6,18 @@ the value was meant for speaks: the mapping form for a mapping, the plain form f
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from kunlun_adapt.diagnostics import Finding, Position
+from kunlun_adapt.documents.fields import Range
 from kunlun_adapt.documents.loader import RawDocument, resolve_scalar
 
 _KEY = "[key]"
@@ -157,6 +160,8 @@ def _words(error: ErrorDetails) -> str:
 def _quoting(place: _Place) -> str | None:
     """YAML reads `0.5` as a number and `true` as a flag; only quotes make text of them."""
     plain = isinstance(place.data, (bool, int, float))
+    if plain and place.annotation == Range:
+        return _as_range(place.data)
     if plain and _takes(place.annotation) == _NAMES[str]:
         text = str(place.data).lower() if isinstance(place.data, bool) else str(place.data)
         return f'put it in quotes: "{text}"'
@@ -165,6 +170,13 @@ def _quoting(place: _Place) -> str | None:
         if unquoted is not str and unquoted in _members(place.annotation):
             return f"remove the quotes: {place.data}"
     return None
+
+
+def _as_range(data: bool | int | float) -> str:
+    """In quotes a bare release is no range yet: `0.5` most likely means all of 0.5."""
+    if isinstance(data, bool) or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", str(data)):
+        return 'write a range in quotes, such as ">=0.5.17,<0.5.24"'
+    return f'write a range in quotes: "=={data}.*"'
 
 
 def _other_key(raw: RawDocument, place: _Place, key: str) -> str | None:
@@ -227,11 +239,16 @@ def _below(annotation: Any, part: int | str, of_key: bool) -> Any:
     """Return the type of an entry; for a key that a model does not have, the list of its keys."""
     if _is_model(annotation):
         fields = {info.alias or name: info for name, info in annotation.model_fields.items()}
-        return fields[str(part)].annotation if part in fields else list(fields)
+        return _whole(fields[str(part)]) if part in fields else list(fields)
     args = get_args(annotation)
     if get_origin(annotation) is dict:
         return args[0] if of_key else args[1]
     return args[0] if get_origin(annotation) is list else Any
+
+
+def _whole(info: FieldInfo) -> Any:
+    """Return a field's type as it was declared; pydantic keeps what it is annotated with apart."""
+    return Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
 
 
 def _child(data: Any, part: int | str) -> Any:

@@ -204,6 +204,8 @@ def _marked(error: yaml.MarkedYAMLError, text: str, name: str) -> Finding:
         tip = "close the quote"
     elif here == "\t":
         tip = "indent with spaces"
+    elif lines[line - 1].startswith("%"):
+        tip = "remove the line, or put a text that starts with '%' in quotes"
     elif here and here in "@`%&*!|>'\"{}[],#?-":
         tip = "put the text in quotes"
     elif "mapping values are not allowed" in problem:

@@ -26,6 +26,16 @@ def test_it_writes_a_file(run: Run, tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == schema_text("PlatformMap")
 
 
+def test_a_slash_at_the_end_names_a_folder(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "schemas"
+    for _ in range(2):
+        assert run("schema", "PlatformMap", "--out", f"{folder}/").exit_code == 0
+        assert [path.name for path in folder.iterdir()] == ["platform-map.schema.json"]
+    (tmp_path / "file").write_text("")
+    result = run("schema", "PlatformMap", "--out", f"{tmp_path / 'file'}/")
+    assert result.exit_code == 2 and "error:" in result.stderr
+
+
 def test_an_unknown_kind_names_those_that_there_are(run: Run) -> None:
     result = run("schema", "Hook")
     assert result.exit_code == 2

@@ -302,6 +302,23 @@ def test_numbers_that_are_none_are_refused_everywhere(value: str, text: str) -> 
         assert found.suggestion == f'put it in quotes if it is text: "{text}"'
 
 
+@pytest.mark.parametrize(
+    ("value", "tip"),
+    [
+        ("0.5", 'write a range in quotes: "==0.5.*"'),
+        ("1", 'write a range in quotes: "==1.*"'),
+        ("-1", 'write a range in quotes, such as ">=0.5.17,<0.5.24"'),
+        ("true", 'write a range in quotes, such as ">=0.5.17,<0.5.24"'),
+    ],
+)
+def test_a_number_for_a_range_becomes_one_that_holds(value: str, tip: str) -> None:
+    assert MAP.count('sglang: ">=0.5.17"') == 1
+    found = only(MAP.replace('sglang: ">=0.5.17"', f"sglang: {value}"))
+    assert (found.code, found.suggestion) == ("KA002", tip)
+    advised = tip.rpartition(" ")[2]
+    assert findings_of(MAP.replace('">=0.5.17"', advised)) == []
+
+
 @pytest.mark.parametrize("text", ['"false"', "'true'"])
 def test_a_quoted_flag_loses_its_quotes(text: str) -> None:
     found = only(MAP + f"capabilities: {{triton: {text}}}\n")
