@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from kunlun_adapt.diagnostics import Finding, Position
@@ -239,16 +238,12 @@ def _below(annotation: Any, part: int | str, of_key: bool) -> Any:
     """Return the type of an entry; for a key that a model does not have, the list of its keys."""
     if _is_model(annotation):
         fields = {info.alias or name: info for name, info in annotation.model_fields.items()}
-        return _whole(fields[str(part)]) if part in fields else list(fields)
+        # As it was declared: pydantic keeps what a type is annotated with apart.
+        return fields[str(part)].rebuild_annotation() if part in fields else list(fields)
     args = get_args(annotation)
     if get_origin(annotation) is dict:
         return args[0] if of_key else args[1]
     return args[0] if get_origin(annotation) is list else Any
-
-
-def _whole(info: FieldInfo) -> Any:
-    """Return a field's type as it was declared; pydantic keeps what it is annotated with apart."""
-    return Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
 
 
 def _child(data: Any, part: int | str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -286,7 +287,9 @@ def test_a_damaged_document_gives_findings_and_never_a_traceback(seed: int) -> N
     for finding in findings:
         assert 1 <= finding.position.line <= len(lines)
         assert 1 <= finding.position.column <= len(lines[finding.position.line - 1])
-        assert not any(word in finding.message for word in JARGON[:4]), finding.message
+        # A document may well have a parameter that is called `valid`.
+        said = re.sub(r"\S*[.\[]\S+", "", finding.message)
+        assert not any(word in said for word in JARGON[:4]), finding.message
 
 
 DOCUMENTS = real_documents()
