@@ -68,8 +68,8 @@ class BodyText:
         parts.append("]")
         return "[" + ",".join(parts) if nodes else "[]"
 
-    def plain(self, node: ast.AST) -> str:
-        """The text of a node of any kind, field by field."""
+    def plain(self, node: ast.AST, body: str | None = None) -> str:
+        """The text of a node of any kind, field by field; `body` is that of its body if known."""
         kind = type(node)
         fields = self._fields.get(kind)
         if fields is None:
@@ -80,7 +80,9 @@ class BodyText:
             value = getattr(node, field, None)
             if value is None:
                 continue
-            if isinstance(value, list):
+            if body is not None and field == "body":
+                parts.append(f" body={body}")
+            elif isinstance(value, list):
                 if value:
                     parts.append(f" {field}={self.items(value)}")
             elif isinstance(value, ast.AST):
@@ -99,31 +101,11 @@ class BodyText:
         return f"(Assign targets={self.items(node.targets)} value={self.text(node.value)})"
 
     def definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
-        return self.defined(node, self.body(node))
+        return self.plain(node, self.body(node))
 
     def body(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
         """The text of what a definition does."""
         return self.items(without_docstring(node.body))
-
-    def defined(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, body: str
-    ) -> str:
-        """The text of a whole definition whose body's text is known."""
-        parts = [f"({type(node).__name__}"]
-        for field in node._fields:
-            value = body if field == "body" else getattr(node, field, None)
-            if value is None or value == [] or field in _SKIPPED_FIELDS:
-                continue
-            if field == "body":
-                parts.append(f" body={body}")
-            elif isinstance(value, list):
-                parts.append(f" {field}={self.items(value)}")
-            elif isinstance(value, ast.AST):
-                parts.append(f" {field}={self.text(value)}")
-            else:
-                parts.append(f" {field}={value!r}")
-        parts.append(")")
-        return "".join(parts)
 
     def _attribute(self, node: ast.Attribute) -> str:
         return f"(Attribute value={self.text(node.value)} attr={node.attr!r})"

@@ -280,18 +280,18 @@ class Lookup:
             found = self.member(found, part, seen)
         return found
 
-    def walk(self, path: str) -> Found | None:
-        """The definition at the dotted path of a definition, as `Found.dotted` gives it."""
+    def walk(self, path: str) -> Found | Lost:
+        """What stands at the dotted path of a definition, as `Found.dotted` gives it."""
         parts = path.split(".")
-        depth = next(
-            (n for n in range(len(parts), 0, -1) if self.is_module(".".join(parts[:n]))), 0
-        )
-        found: Found | Lost = self.module(".".join(parts[:depth]))
+        depth = len(parts)
+        while depth > 1 and not self.is_module(".".join(parts[:depth])):
+            depth -= 1
+        found = self.module(".".join(parts[:depth]))
         for part in parts[depth:]:
             if isinstance(found, Lost):
-                return None
+                break
             found = self.member(found, part)
-        return found if isinstance(found, Found) else None
+        return found
 
     def named(self, module: str, owners: list[str], text: str) -> Found | Lost:
         """What a dotted name means in the body of a module, or of the class that `owners` name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kunlun_adapt.upstream import syntax
 from kunlun_adapt.upstream.describe import Describer
 from kunlun_adapt.upstream.found import Found, Lost, own_scopes
 from kunlun_adapt.upstream.lookup import ROOT, Lookup
@@ -76,6 +77,15 @@ class Resolver:
             found = self.find(path)
             self._definitions[path] = found.dotted if isinstance(found, Found) else None
         return self._definitions[path]
+
+    def is_async_generator(self, path: str) -> bool:
+        """Whether a path leads to an `async def` that yields; false where its text is not had."""
+        found = self.find(path)
+        if isinstance(found, Missing) or found.table is None or found.binding is None:
+            return False
+        if found.binding.kind != "function":
+            return False
+        return syntax.is_async_generator(found.table.node(found.binding))
 
     def suggest(self, missing: Missing, fingerprint: str | None = None) -> Missing:
         """The same miss with the places where the symbol may be now, best first.

@@ -145,7 +145,7 @@ def _near(lookup: Lookup, path: str, deepest: str, rest: list[str]) -> list[Sugg
     )
     for name, score, _ in hits:
         near = ".".join([deepest, name, *rest[1:]])
-        owner = _walk(lookup, deepest)
+        owner: Found | Lost = lookup.walk(deepest)
         for part in [name, *rest[1:]]:
             owner = lookup.member(owner, part) if isinstance(owner, Found) else owner
         if isinstance(owner, Found) and near != path:
@@ -155,23 +155,9 @@ def _near(lookup: Lookup, path: str, deepest: str, rest: list[str]) -> list[Sugg
     return found
 
 
-def _walk(lookup: Lookup, path: str) -> Found | Lost:
-    """The module, or the class in one, of a path that is known to resolve."""
-    parts = path.split(".")
-    depth = len(parts)
-    while depth > 1 and not lookup.is_module(".".join(parts[:depth])):
-        depth -= 1
-    found = lookup.module(".".join(parts[:depth]))
-    for part in parts[depth:]:
-        if isinstance(found, Lost):
-            break
-        found = lookup.member(found, part)
-    return found
-
-
 def _names_in(lookup: Lookup, path: str) -> set[str]:
     """The names that a module, with its wildcards and submodules, or a class may have."""
-    found = _walk(lookup, path) if path else None
+    found = lookup.walk(path) if path else None
     if not isinstance(found, Found):
         return set()
     if found.binding is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import gc
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -173,9 +173,9 @@ def condition_text(test: ast.expr) -> str:
 
 
 def negated(test: ast.expr) -> str:
-    """The source text of the opposite of a condition."""
+    """The source text of the opposite of a condition, to be joined with others as well."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return ast.unparse(test.operand)
+        return condition_text(test.operand)
     return ast.unparse(ast.UnaryOp(ast.Not(), test))
 
 
@@ -184,6 +184,28 @@ def joined(outer: str | None, inner: str | None) -> str | None:
     if outer is None or inner is None or outer == inner:
         return inner if outer is None else outer
     return f"{outer} and {inner}"
+
+
+def guard_of(tests: Iterable[tuple[ast.expr, bool]]) -> str | None:
+    """The guard of what stands under conditions, outermost first, each with how it comes out."""
+    guard: str | None = None
+    for test, holds in tests:
+        guard = joined(guard, condition_text(test) if holds else negated(test))
+    return guard
+
+
+def is_async_generator(node: ast.AST) -> bool:
+    """Whether a function is an `async def` whose own body yields: it is iterated, not awaited."""
+    if not isinstance(node, ast.AsyncFunctionDef):
+        return False
+    pending: list[ast.AST] = [*node.body]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, ast.Yield):
+            return True
+        if not isinstance(item, DefinitionNode | ast.Lambda):
+            pending.extend(ast.iter_child_nodes(item))
+    return False
 
 
 _BODIES = BodyText()

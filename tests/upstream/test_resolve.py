@@ -456,6 +456,28 @@ def test_a_miss_says_why_and_how_far(resolver: Make, path: str, reason: str, dee
     assert found.detail
 
 
+def test_an_async_generator_is_told_from_a_coroutine(resolver: Make) -> None:
+    found = resolver(
+        {
+            "sglang/a.py": """\
+                class Engine:
+                    async def stream(self):
+                        yield 1
+
+                    async def ask(self):
+                        return 1
+
+                    size = 1
+            """,
+            "sglang/b.py": "from sglang.a import Engine as Renamed\n",
+        }
+    )
+    assert found.is_async_generator("sglang.a.Engine.stream")
+    assert found.is_async_generator("sglang.b.Renamed.stream")
+    others = ("sglang.a.Engine.ask", "sglang.a.Engine.size", "sglang.a.Engine", "sglang.a")
+    assert not any(found.is_async_generator(path) for path in (*others, "sglang.a.none", "torch.x"))
+
+
 def test_table_is_none_for_what_has_none(resolver: Make) -> None:
     facts = resolver({"sglang/srt/m.py": "x = 1", "sglang/srt/bad.py": "def (:"})
     table = facts.table("sglang.srt.m")

@@ -62,6 +62,41 @@ def test_a_span_is_parsed_at_any_indentation() -> None:
     assert ast.literal_eval(node.body[0].value) == "\nleft\n  in"  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(
+    ("tests", "guard"),
+    [
+        ([], None),
+        ([("a", True)], "a"),
+        ([("a", False)], "not a"),
+        ([("a and b or c", True), ("d", True)], "(a and b or c) and d"),
+        ([("d", True), ("not (a and b or c)", False)], "d and (a and b or c)"),
+        ([("a or b", False), ("not d", False)], "not (a or b) and d"),
+    ],
+)
+def test_a_guard_keeps_what_its_conditions_mean(
+    tests: list[tuple[str, bool]], guard: str | None
+) -> None:
+    found = syntax.guard_of([(ast.parse(t, mode="eval").body, holds) for t, holds in tests])
+    assert found == guard
+
+
+@pytest.mark.parametrize(
+    ("text", "yields"),
+    [
+        ("async def f():\n    yield 1\n", True),
+        ("async def f():\n    for x in y:\n        z = (yield x)\n", True),
+        ("async def f():\n    return await g()\n", False),
+        ("async def f():\n    def g():\n        yield 1\n    return g\n", False),
+        ("async def f():\n    return lambda: (yield)\n", False),
+        ("async def f():\n    class C:\n        async def g(self):\n            yield 1\n", False),
+        ("def f():\n    yield 1\n", False),
+        ("x = 1\n", False),
+    ],
+)
+def test_an_async_generator_yields_in_its_own_body(text: str, yields: bool) -> None:
+    assert syntax.is_async_generator(ast.parse(text).body[0]) is yields
+
+
 def test_parsing_leaves_the_collector_as_it_was() -> None:
     assert gc.isenabled()
     with pytest.raises(SyntaxError):

@@ -80,10 +80,6 @@ class Index:
             if item.name == name
         )
 
-    def names(self) -> tuple[str, ...]:
-        """The last names of all definitions."""
-        return tuple(self._table("defined"))
-
     def by_fingerprint(self, fingerprint: str) -> tuple[Definition, ...]:
         """Every definition whose body has this hash."""
         try:
@@ -102,18 +98,6 @@ class Index:
         number = self._numbers.get(module)
         row = None if number is None else self._row(number)
         return () if row is None else tuple(definitions_in(row))
-
-    def members_defined(self, path: str) -> tuple[Definition, ...]:
-        """What the body of a class defines, and what its module gives it later."""
-        symbol = self.resolver.resolve(path)
-        if not isinstance(symbol, Symbol) or symbol.kind != "class":
-            return ()
-        prefix = f"{symbol.qualname}."
-        return tuple(
-            item
-            for item in self.defined_in(symbol.module)
-            if item.qualname.startswith(prefix) and "." not in item.qualname[len(prefix) :]
-        )
 
     def importers(self, path: str) -> tuple[Import, ...]:
         """Every import of the object that a path leads to, under any of its paths.

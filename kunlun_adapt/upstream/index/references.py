@@ -225,7 +225,8 @@ class References:
         if resolved not in self._families:
             lookup = self._index.lookup
             found = lookup.walk(resolved)
-            above = [item.dotted for item in lookup.mro(found)[0]] if found is not None else []
+            classes = lookup.mro(found)[0] if isinstance(found, Found) else ()
+            above = [item.dotted for item in classes]
             below = [item.path for item in self._index.subclasses(resolved)]
             self._families[resolved] = frozenset([resolved, *above, *below])
         return self._families[resolved]

@@ -166,10 +166,7 @@ class _Finder:
 
     def _guard(self) -> str | None:
         """The conditions around what runs on import; inside functions nobody asks."""
-        guard: str | None = None
-        for test, holds in self._guards if self._on_import else ():
-            guard = syntax.joined(guard, ast.unparse(test) if holds else syntax.negated(test))
-        return guard
+        return syntax.guard_of(self._guards) if self._on_import else None
 
     def _value(self, value: ast.expr, target: ast.expr) -> None:
         name = syntax.dotted(target) or ""

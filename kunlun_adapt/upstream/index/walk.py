@@ -70,7 +70,7 @@ class ModuleWalk(BodyText):
             span = syntax.Span.of(node)
             self.nodes[span] = node
             self.prints[span] = syntax.hashed(type(node).__name__ + body)
-        return self.defined(node, body)
+        return self.plain(node, body)
 
     def assign(self, node: ast.Assign) -> str:
         if self._functions:
@@ -119,10 +119,5 @@ class ModuleWalk(BodyText):
                 self.imports.append(found)
 
     def _guard(self) -> tuple[str | None, bool]:
-        guard: str | None = None
-        hidden = False
-        for test, holds in self._guards:
-            hidden |= holds and syntax.is_type_checking(test)
-            text = ast.unparse(test) if holds else syntax.negated(test)
-            guard = syntax.joined(guard, text)
-        return guard, hidden
+        hidden = any(holds and syntax.is_type_checking(test) for test, holds in self._guards)
+        return syntax.guard_of(self._guards), hidden
