@@ -183,7 +183,9 @@ def nearest(context: Context, missing: Missing) -> Location | None:
     if missing.suggestions:
         return missing.suggestions[0].location
     deepest = context.facts.resolve(missing.deepest) if missing.deepest else None
-    return deepest.location if isinstance(deepest, Symbol) else None
+    if not isinstance(deepest, Symbol) or not deepest.location.file.endswith(".py"):
+        return None  # a folder without `__init__.py` has no line to look at
+    return deepest.location
 
 
 def _fingerprint(context: Context, path: str) -> str | None:

@@ -17,45 +17,13 @@ from kunlun_adapt.plan.value_tests import OneOf, Presence, Test
 
 _READERS = frozenset(
     {
-        "all",
-        "allclose",
-        "amax",
-        "amin",
-        "any",
-        "argmax",
-        "argmin",
-        "argsort",
-        "bool",
-        "count_nonzero",
+        "all", "allclose", "amax", "amin", "any", "argmax", "argmin", "argsort", "bool",
+        "count_nonzero", "cpu", "cumsum", "data", "data_ptr", "eq", "equal", "float", "ge",
+        "gt", "int", "isinf", "isnan", "item", "le", "lt", "max", "mean", "median", "min",
+        "nonzero", "norm", "numpy", "prod", "sort", "std", "storage", "sum", "tolist", "topk",
+        "unique", "untyped_storage", "values", "var",
     }
-    | {"cpu", "cumsum", "data", "data_ptr", "eq", "equal", "float", "ge", "gt", "int", "isinf"}
-    | {
-        "isnan",
-        "item",
-        "le",
-        "lt",
-        "max",
-        "mean",
-        "median",
-        "min",
-        "nonzero",
-        "norm",
-        "numpy",
-        "prod",
-    }
-    | {
-        "sort",
-        "std",
-        "storage",
-        "sum",
-        "tolist",
-        "topk",
-        "unique",
-        "untyped_storage",
-        "values",
-        "var",
-    }
-)
+)  # fmt: skip
 """Attributes of a tensor that look at, or move, what it holds; `data_ptr` pins its address."""
 
 _ATTRIBUTE = re.compile(r"(?P<root>[A-Za-z_][A-Za-z0-9_]*)\.(?P<name>[A-Za-z_][A-Za-z0-9_]*)")

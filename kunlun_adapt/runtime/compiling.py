@@ -13,13 +13,12 @@ from pathlib import Path
 from kunlun_adapt.diagnostics.finding import AdaptError
 from kunlun_adapt.documents import Bind, Catalog, HookAt, in_range, load_catalog
 from kunlun_adapt.locate import LOCK_FILE
-from kunlun_adapt.plan import Binding, Plan, make_plan
+from kunlun_adapt.plan import WRAPPING, Binding, Plan, make_plan
 from kunlun_adapt.runtime import ledger
 from kunlun_adapt.runtime.cache import Cached
 from kunlun_adapt.runtime.prepare import UNVERIFIED, Installed, drifted
 from kunlun_adapt.runtime.stop import Failure, command, stop
 from kunlun_adapt.source import compile_plan, template_folder
-from kunlun_adapt.source.hooks import WRAPPING
 from kunlun_adapt.upstream import (
     Facts,
     Lock,

@@ -10,7 +10,6 @@ from pathlib import Path
 import jinja2
 
 from kunlun_adapt.diagnostics import AdaptError
-from kunlun_adapt.documents.platform_map import EnvironmentVariable
 from kunlun_adapt.locate import template_folders
 from kunlun_adapt.plan import ConditionError, KernelBinding, Member, Plan
 from kunlun_adapt.source.hooks import hook_texts
@@ -26,6 +25,7 @@ from kunlun_adapt.source.text import (
     literal,
     module_and_name,
     place,
+    placed,
 )
 from kunlun_adapt.upstream import Symbol
 
@@ -137,7 +137,7 @@ def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str
                 dispatch_key=identifier(profile.dispatch_key),
                 processes=_processes(plan),
                 counts=tuple(count.values()),
-                environment=_environment_variables(plan),
+                environment=placed(plan.platform_map, "environment", plan.environment, "name"),
                 place=place,
                 members=[
                     {
@@ -177,16 +177,6 @@ def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str
         text = operator_text(plan, recipe)
         modules.append((f"operators/{identifier(recipe.model.name)}", render("operator", op=text)))
     return modules
-
-
-def _environment_variables(plan: Plan) -> list[tuple[EnvironmentVariable, str]]:
-    """Return each variable that gets a default, with its place in the map."""
-    document = plan.platform_map
-    return [
-        (variable, place(document.at("environment", index, "name")))
-        for index, variable in enumerate(document.model.environment)
-        if any(variable is planned for planned in plan.environment)
-    ]
 
 
 def _own_impl(member: Member) -> str | None:

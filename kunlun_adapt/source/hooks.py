@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kunlun_adapt.plan import HookBinding, Plan
+from kunlun_adapt.plan import WRAPPING, HookBinding, Plan
 from kunlun_adapt.source.signatures import guards, parameter_parts, uses_unset
 from kunlun_adapt.source.text import SourceError, distinct, dotted, identifier, literal, place
 from kunlun_adapt.upstream import Signature, Symbol
-
-WRAPPING = ("before", "after", "around", "replace")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from kunlun_adapt.source.text import (
     literal,
     module_and_name,
     place,
+    placed,
 )
 from kunlun_adapt.upstream import Signature, Symbol
 
@@ -217,12 +218,8 @@ def _case(member: Member) -> CaseText:
 
 
 def _server_args(plan: Plan) -> tuple[ServerArgText, ...]:
-    document = plan.platform_map
-    return tuple(
-        _server_arg(arg, place(document.at("server_args", index, "arg")))
-        for index, arg in enumerate(document.model.server_args)
-        if any(arg is planned for planned in plan.server_args)
-    )
+    found = placed(plan.platform_map, "server_args", plan.server_args, "arg")
+    return tuple(_server_arg(arg, at) for arg, at in found)
 
 
 def _server_arg(arg: ServerArg, at: str) -> ServerArgText:

@@ -8,9 +8,12 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from kunlun_adapt.diagnostics import Position
+from kunlun_adapt.documents import Document
+
+Item = TypeVar("Item")
 
 WIDTH = 96
 MAX_BITS = 4096
@@ -95,6 +98,18 @@ def comment(text: str, indent: int = 0) -> str:
 def place(position: Position) -> str:
     """Return where a block comes from, as its comment says it; columns would only add noise."""
     return f"{position.file}:{position.line}"
+
+
+def placed(
+    document: Document[Any], section: str, chosen: Iterable[Item], key: str
+) -> list[tuple[Item, str]]:
+    """Return the chosen items of a list of the document, each with the place of its `key`."""
+    wanted = {id(item) for item in chosen}
+    return [
+        (item, place(document.at(section, index, key)))
+        for index, item in enumerate(getattr(document.model, section))
+        if id(item) in wanted
+    ]
 
 
 def folded(items: Sequence[str], indent: int, taken: int = 0, shift: int = 0) -> str:

@@ -74,6 +74,15 @@ def test_two_likely_places_are_no_move(bench: Bench) -> None:
     assert found.suggestion is not None and found.suggestion.count("CHOICES") == 3
 
 
+def test_a_folder_without_a_file_of_its_own_has_no_line(bench: Bench) -> None:
+    target = "- {target: sglang.kernels.nowhere.Quux}"
+    found = only(bench.edit(MAP, CHOICES, target).findings(), "KA101")
+    assert found.upstream is None
+    in_package = target.replace("kernels.", "srt.plugins.")
+    found = only(bench.edit(MAP, CHOICES, in_package).findings(), "KA101")
+    assert str(found.upstream) == "sglang/srt/plugins/__init__.py:1"
+
+
 def test_the_body_in_the_lock_tells_which_place_it_is(bench: Bench) -> None:
     lock = lock_of(bench)
     moved = bench.edit(COMMON, 'CHOICES = ["triton"]', "pass")
