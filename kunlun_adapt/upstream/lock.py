@@ -224,7 +224,8 @@ def parse_lock(text: str, file: str = "adapt.lock") -> Lock:
         elif isinstance(row.get("usage"), dict):
             usage[release] = row["usage"]
         else:
-            raise LockError(file, number, "the line has neither a 'target' nor a 'file' and hash")
+            what = "a 'target', a 'file' and hash, nor 'usage'"
+            raise LockError(file, number, f"the line has neither {what}")
     return Lock(entries, hashes, usage)
 
 

@@ -141,18 +141,18 @@ class WheelStore:
 
     def record(self) -> bytes | None:
         """The wheel's RECORD, which states the hash of each of its files, or None."""
-        for path in self._members:
-            folder, _, name = path.partition("/")
-            if name == "RECORD" and folder.endswith(".dist-info"):
-                return self.read(path)
-        return None
+        return self._dist_info("RECORD")
 
     def metadata_version(self) -> str | None:
         """The version that the wheel's METADATA states, or None."""
+        text = self._dist_info("METADATA")
+        return None if text is None else version_in_metadata(text)
+
+    def _dist_info(self, wanted: str) -> bytes | None:
         for path in self._members:
             folder, _, name = path.partition("/")
-            if name == "METADATA" and folder.endswith(".dist-info"):
-                return version_in_metadata(self.read(path) or b"")
+            if name == wanted and folder.endswith(".dist-info"):
+                return self.read(path)
         return None
 
 
