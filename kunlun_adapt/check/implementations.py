@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kunlun_adapt.check.wording import nearest
 from kunlun_adapt.upstream import Facts, Missing, Signature, Symbol
+from kunlun_adapt.upstream.syntax import is_async_generator
 
 OWN = "kunlun_adapt"
 UPSTREAM = "sglang"
@@ -32,6 +33,8 @@ class Implementation:
     location: str = ""
     returns: ast.expr | None = None
     is_async: bool = False
+    iterates: bool = False
+    """An async generator: what is called with `async for`, and cannot be awaited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,8 @@ class Implementations:
             signature = Signature.from_ast(node.args) if plain else None
             returns = node.returns if plain else None
             is_async = isinstance(node, ast.AsyncFunctionDef)
-            return Implementation(path, "function", signature, where, returns, is_async)
+            iterates = is_async_generator(node)
+            return Implementation(path, "function", signature, where, returns, is_async, iterates)
         kind = "class" if isinstance(node, ast.ClassDef) else "value"
         return Implementation(path, kind, None, where)
 

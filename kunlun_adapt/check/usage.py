@@ -22,6 +22,11 @@ from kunlun_adapt.upstream import Location
 
 CODES_OF_USAGE = ("KA115", "KA117", "KA118", "KA119", "KA120", "KA121")
 
+READERS = (
+    *("body_text", "describe", "found", "guards", "lookup", "module", "release", "resolve"),
+    "syntax",
+)
+"""The modules of `upstream` that read what the rules look at."""
 
 _FINDINGS: WeakKeyDictionary[Context, tuple[Finding, ...]] = WeakKeyDictionary()
 
@@ -128,7 +133,7 @@ def _rules_digest() -> str:
         *("kernel_inside_kernels", "excluded_but_there", "named_by_reexport"),
     )
     names += [f"check/rules/{name}.py" for name in rules]
-    names += [f"upstream/{name}.py" for name in ("found", "guards", "lookup", "module")]
+    names += [f"upstream/{name}.py" for name in READERS]
     files = [package / name for name in names]
     files += sorted((package / "upstream" / "index").glob("*.py"))
     digest = hashlib.sha256()

@@ -368,3 +368,29 @@ def test_what_another_binding_is_about_is_no_place_to_move_to(bench: Bench) -> N
     changed = bench.edit(MAP, "  - id: choices\n", f"{hook}  - id: choices\n")
     found = only(changed.findings(), "KA101")
     assert found.binding == "more"
+
+
+@pytest.mark.parametrize(
+    ("upstream", "ours", "said"),
+    [
+        ("yield seconds", "yield call", None),
+        ("return seconds", "return call", None),
+        ("yield seconds", "return call", "who iterates would get a coroutine"),
+        ("return seconds", "yield call", "who awaits would get a generator"),
+    ],
+)
+def test_async_generators_and_coroutines(
+    bench: Bench, upstream: str, ours: str, said: str | None
+) -> None:
+    """Both are `async def`; only one of them can be awaited, and only one iterated."""
+    changed = bench.edit("sglang/srt/runner.py", "return seconds", upstream)
+    target = "sglang.srt.runner.GraphRunner.wait"
+    changed = hook(changed, "around", target, ", args: {seconds: seconds}")
+    changed = changed.add(IMPLS, f"\n\nasync def late(call):\n    {ours}\n")
+    changed = changed.edit(
+        MAP, 'around\n    impl: "our_impls:set_affinity"', 'around\n    impl: "our_impls:late"'
+    )
+    if said is None:
+        assert codes(changed.findings()) == []
+    else:
+        assert said in only(changed.findings(), "KA111").message

@@ -31,12 +31,20 @@ def _coroutines(context: Context) -> Iterator[Finding]:
         found = find(context, hook.impl or "")
         if not isinstance(found, Implementation) or not found.is_async:
             continue
+        generates = context.reader is not None and context.reader.is_async_generator(symbol.path)
         if hook.type == "before":
             fault = "`before` runs an async implementation without awaiting it"
             mend = "use `type: around`, and await `call.original()` in it"
         elif symbol.kind in CALLED and not symbol.is_async:
             fault = f"{named(symbol)} that is not async: its callers would get a coroutine"
             mend = "make it a plain `def`"
+        elif symbol.kind in (*CALLED, "async_function") and found.iterates is not generates:
+            if generates:
+                fault = f"{named(symbol)} that yields: who iterates would get a coroutine"
+                mend = "yield from it: `async for item in call.original(): yield item`"
+            else:
+                fault = f"{named(symbol)} that returns: who awaits would get a generator"
+                mend = "return the result instead of yielding"
         else:
             continue
         yield Finding.of(
