@@ -74,8 +74,7 @@ def run(program: str, *arguments: str, cache: Path) -> Run:
     output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - begun
-    # `validate` ends with 1 where it has findings; that is a result too.
-    if os.waitstatus_to_exitcode(status) not in (0, 1):
+    if os.waitstatus_to_exitcode(status):
         raise SystemExit(f"it failed: {program}")
     return Run(seconds, usage.ru_maxrss / 1024, output)
 

@@ -282,6 +282,12 @@ def test_what_importing_a_module_loads(index: Callable[..., Index]) -> None:
     assert loaded == {f"sglang.srt.{name}" for name in ("entry", "one", "two", "three")}
 
 
+def test_every_name_is_listed_once(index: Callable[..., Index]) -> None:
+    made = index(one="def twice(): ...\n", two="class A:\n    def twice(self): ...\n")
+    assert made.names().count("twice") == 1
+    assert all(made.definitions(name) for name in made.names())
+
+
 def test_a_module_that_cannot_be_parsed_is_named(index: Callable[..., Index]) -> None:
     made = index(broken="def (:\n", nested="x = " + "(" * 300 + ")" * 300 + "\n")
     assert "sglang.srt.broken" in made.unparsed

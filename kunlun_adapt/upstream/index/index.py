@@ -71,6 +71,10 @@ class Index:
     def _text(self, file: str) -> str:
         return decoded(self.resolver.release.read(file) or b"")
 
+    def names(self) -> tuple[str, ...]:
+        """The last names of all definitions, each once."""
+        return tuple(self._table("defined"))
+
     def definitions(self, name: str) -> tuple[Definition, ...]:
         """Every definition whose last name this is, in file order."""
         return tuple(
