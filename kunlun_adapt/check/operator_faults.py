@@ -12,7 +12,7 @@ from typing import Any
 
 from kunlun_adapt.check.wording import did_you_mean, nearest
 from kunlun_adapt.diagnostics import Position
-from kunlun_adapt.documents import Document, OperatorRecipe, Tier
+from kunlun_adapt.documents import GOLDEN, Document, OperatorRecipe, Tier
 from kunlun_adapt.plan import (
     ConditionError,
     Param,
@@ -213,7 +213,7 @@ def _values(text: str, tensor: str, position: Position) -> Fault:
 
 def _trial(model: OperatorRecipe, derive: Mapping[str, str], when: Mapping[str, Any]) -> TierTable:
     """Parse a recipe that has these formulas and one tier with this condition."""
-    tier = Tier(name="golden", when=dict(when))
+    tier = Tier(name=GOLDEN, when=dict(when))
     return tier_table(model.model_copy(update={"derive": dict(derive), "kernels": [tier]}))
 
 

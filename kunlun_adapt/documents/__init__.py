@@ -4,12 +4,13 @@ from kunlun_adapt.documents.adaptation_recipe import AdaptationRecipe
 from kunlun_adapt.documents.catalog import Catalog, HookEntry, load_catalog
 from kunlun_adapt.documents.fields import API_VERSION, Served, in_range
 from kunlun_adapt.documents.loader import RawDocument, load_bytes, load_file, resolve_scalar
-from kunlun_adapt.documents.operator_recipe import Bind, OperatorRecipe, Prepare, Tier
+from kunlun_adapt.documents.operator_recipe import GOLDEN, Bind, OperatorRecipe, Prepare, Tier
 from kunlun_adapt.documents.parse import KINDS, Document, parse
 from kunlun_adapt.documents.platform_map import Hook, HookAt, PlatformMap, ServerArg, Shim, Spelling
 
 __all__ = [
     "API_VERSION",
+    "GOLDEN",
     "KINDS",
     "AdaptationRecipe",
     "Bind",

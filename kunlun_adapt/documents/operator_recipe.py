@@ -23,6 +23,9 @@ from kunlun_adapt.documents.fields import (
 )
 from kunlun_adapt.documents.platform_map import Accept, Exclusion
 
+GOLDEN = "golden"
+"""The name of the tier that is the operation's own golden."""
+
 When = dict[str, Scalar | list[Scalar]]
 Case = Scalar | list[Scalar | list[Scalar]]
 
@@ -158,7 +161,7 @@ class OperatorRecipe(Strict):
         if not self.kernels:
             raise PydanticCustomError("operator", "an operator needs kernels, unless it is planned")
         for tier in self.kernels:
-            if tier.impl is None and tier.name != "golden":
+            if tier.impl is None and tier.name != GOLDEN:
                 raise PydanticCustomError(
                     "tier",
                     "tier {name} needs impl (only the golden tier has its own)",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -113,12 +112,3 @@ def _merged(node: dict[str, Any]) -> dict[str, Any]:
 def _rank(item: tuple[str, Any]) -> int:
     order = ("description", "type", "const", "enum", "pattern", "anyOf", "properties", "required")
     return order.index(item[0]) if item[0] in order else len(order)
-
-
-def undescribed() -> Iterator[str]:
-    """Yield every key of a document that nothing describes, as `Model.key`."""
-    for root in KINDS.values():
-        for model in models(root):
-            for name, info in model.model_fields.items():
-                if described(model, info.alias or name) is None:
-                    yield f"{model.__name__}.{info.alias or name}"

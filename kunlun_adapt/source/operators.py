@@ -26,8 +26,6 @@ from kunlun_adapt.source.text import (
 )
 from kunlun_adapt.upstream import Signature, Symbol
 
-GOLDEN = "golden"
-
 
 @dataclass(frozen=True, slots=True)
 class TierText:

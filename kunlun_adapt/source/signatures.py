@@ -13,13 +13,8 @@ ANY_VALUE = "$any"
 """In `ignores`, the value of a parameter that may be anything."""
 
 
-def parameter_list(signature: Signature) -> str:
-    """Return the parameters as Python text, without annotations."""
-    return ", ".join(parameter_parts(signature))
-
-
 def parameter_parts(signature: Signature) -> tuple[str, ...]:
-    """Return each part of the parameter list, `/` and `*` included.
+    """Return each part of the parameter list without annotations, `/` and `*` included.
 
     A default that is a plain literal is kept; any other default becomes `UNSET`, so that the
     generated code never evaluates upstream's expressions.

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.tables import binding_of
 from kunlun_adapt.diagnostics import Finding
-
-GOLDEN = "golden"
+from kunlun_adapt.documents import GOLDEN
 
 
 def rule(context: Context) -> Iterable[Finding]:

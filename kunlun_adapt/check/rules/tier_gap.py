@@ -8,6 +8,7 @@ from typing import Any
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.tables import analysed, binding_of
 from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.documents import GOLDEN
 from kunlun_adapt.plan.tiers import GIVEN, OTHER
 
 
@@ -19,7 +20,7 @@ def rule(context: Context) -> Iterable[Finding]:
             continue
         model = item.recipe.model
         call = ", ".join(f"{k} = {shown(v)}" for k, v in analysis.example.items())
-        golden = next((i for i, t in enumerate(model.kernels) if t.name == "golden"), None)
+        golden = next((i for i, t in enumerate(model.kernels) if t.name == GOLDEN), None)
         share = f"{analysis.gaps} of {analysis.cells} kinds of call"
         yield Finding.of(
             "KA303",

@@ -51,17 +51,6 @@ class Index:
         """All modules of the release, unparsable ones included."""
         return tuple(module for module, _ in self._stored.modules)
 
-    @property
-    def unparsed(self) -> tuple[str, ...]:
-        """The modules that could not be parsed, so that the index is silent on them."""
-        return tuple(
-            module
-            for (module, _), (_, length) in zip(
-                self._stored.modules, self._stored.places, strict=True
-            )
-            if not length
-        )
-
     def table(self, module: str) -> ModuleTable | None:
         """The table of a module; its text is read when somebody asks for it."""
         number = self._numbers.get(module)
