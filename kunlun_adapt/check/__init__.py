@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from kunlun_adapt.check.accepted import accepted
+from kunlun_adapt.check.accepted import accepted, unused_acceptances
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.rules import CLAIM_RULES, DOCUMENT_RULES, RULES
 from kunlun_adapt.diagnostics import Finding, ReleaseReport
@@ -16,7 +16,12 @@ __all__ = ["RULES", "Context", "check_release"]
 
 
 def check_release(
-    catalog: Catalog, facts: Facts, *, lock: Lock | None = None, beyond_claims: bool = False
+    catalog: Catalog,
+    facts: Facts,
+    *,
+    lock: Lock | None = None,
+    beyond_claims: bool = False,
+    ignored: Callable[[str], bool] = lambda code: False,
 ) -> ReleaseReport:
     """Check every claim of the workspace against one release.
 
@@ -24,6 +29,7 @@ def check_release(
     workspace whose map does not load gives a report with the loader's findings and no bindings.
     A release that the map does not claim is only checked `beyond_claims`, that is as if every
     binding claimed it; without that the report says so, and what is wrong whatever the release.
+    Of codes that are `ignored` nothing is said to be accepted in vain.
     """
     document = catalog.platform_map
     if document is None:
@@ -39,7 +45,10 @@ def check_release(
     # Where there is no door for a platform, whatever else falls short only repeats that.
     open_ = asked and not context.platform_packages_missing
     rules = RULES if open_ else (*DOCUMENT_RULES, *CLAIM_RULES)
-    found = accepted(context, (item for rule in rules for item in rule(context)))
+    said = [item for rule in rules for item in rule(context)]
+    found = [*accepted(context, said)]
+    if open_:
+        found += unused_acceptances(context, said, ignored)
     count = _count(plans)
     return ReleaseReport(
         release=facts.version,

@@ -142,7 +142,13 @@ def validate(
             count = f" ({number} of {len(specs)})" if len(specs) > 1 else ""
             with working(f"checking sglang {release.version}{count}", quiet=quiet) as progress:
                 facts = Resolver(release, progress=progress)
-                report = check_release(catalog, facts, lock=lock, beyond_claims=beyond_claims)
+                report = check_release(
+                    catalog,
+                    facts,
+                    lock=lock,
+                    beyond_claims=beyond_claims,
+                    ignored=selection.ignores,
+                )
             reports.append(selection.of_report(report))
         infos = verbose or fail_on is FailOn.INFO
         console = terminal(sys.stdout) if format is Format.TEXT and output is None else None

@@ -39,6 +39,7 @@ CODES: dict[str, Code] = {
         Code("KA009", "release-not-claimed", _E, "the release lies outside the map's claim"),
         Code("KA010", "missing-why", _W, "a statement without the reason for it"),
         Code("KA011", "claim-beyond-lock", _W, "a claim that covers releases nobody verified"),
+        Code("KA012", "acceptance-unused", _W, "an accepted warning that nothing gives"),
         Code("KA101", "target-missing", _E, "upstream has no such symbol in this release"),
         Code("KA102", "target-moved", _E, "the symbol lives elsewhere in this release"),
         Code("KA103", "dangling-reexport", _E, "upstream imports the name from where it is not"),

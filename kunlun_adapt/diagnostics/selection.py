@@ -43,8 +43,14 @@ class Selection:
         wanted = max((len(s) for s in self.select if code.startswith(s)), default=-1)
         if not self.select or code in BLOCKING:
             wanted = max(wanted, 0)
-        dropped = max((len(s) for s in self.ignore if code.startswith(s)), default=-1)
-        return wanted > dropped
+        return wanted > self._dropped(code)
+
+    def ignores(self, code: str) -> bool:
+        """Tell whether a code is left out because `ignore` says so, and not only unasked for."""
+        return not self.keeps(code) and self._dropped(code) >= 0
+
+    def _dropped(self, code: str) -> int:
+        return max((len(s) for s in self.ignore if code.startswith(s)), default=-1)
 
     def of_report(self, report: ReleaseReport) -> ReleaseReport:
         """Return the report with only the findings that are asked for."""

@@ -371,7 +371,11 @@ def test_the_map_accepts_nothing_for_a_hook(bench: Bench) -> None:
     changed = changed.edit(
         MAP, "stack:\n", "accepts:\n  - {code: KA210, why: nobody says}\nstack:\n"
     )
-    assert only(changed.findings(), "KA210").severity is Severity.WARNING
+    unused, told = sorted(changed.findings(), key=lambda f: f.code)
+    assert (told.code, told.severity) == ("KA210", Severity.WARNING)
+    assert unused.code == "KA012"
+    assert unused.suggestion is not None
+    assert unused.suggestion.startswith(f"KA210 is said of {told.binding}: accept it there, or")
 
 
 def test_errors_are_not_accepted(bench: Bench) -> None:
@@ -379,7 +383,10 @@ def test_errors_are_not_accepted(bench: Bench) -> None:
     changed = changed.edit(
         MAP, "stack:\n", "accepts:\n  - {code: KA207, why: nobody says}\nstack:\n"
     )
-    assert only(changed.findings(), "KA207").severity is Severity.ERROR
+    unused, told = sorted(changed.findings(), key=lambda f: f.code)
+    assert (told.code, told.severity) == ("KA207", Severity.ERROR)
+    assert unused.code == "KA012"
+    assert unused.message == "KA207 is an error here, and errors are not accepted"
 
 
 # --- the stack, and releases without a door -----------------------------------------------------

@@ -100,6 +100,8 @@ def test_an_inherited_member_that_is_meant(bench: Bench) -> None:
         'why: a third one\n    accepts: [{code: KA109, why: "only this runner needs it"}]\n',
     )  # fmt: skip
     assert only(meant.findings(), "KA109").severity is Severity.INFO
+    before = meant.edit(MAP, "{code: KA109,", '{code: KA109, sglang: "<0.5.19",')
+    assert only(before.findings(), "KA109").severity is Severity.ERROR
 
 
 def test_a_member_of_its_own_is_quiet(bench: Bench) -> None:

@@ -8,6 +8,7 @@ from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.kinds import kind_findings
 from kunlun_adapt.check.targets import Bound, bound
 from kunlun_adapt.diagnostics import Finding, Severity
+from kunlun_adapt.documents import in_range
 from kunlun_adapt.plan import HookBinding, KernelBinding
 from kunlun_adapt.upstream import Symbol
 
@@ -20,7 +21,7 @@ def rule(context: Context) -> Iterable[Finding]:
         id = item.binding.binding.id
         if base is None or (id, item.at.target) in broken:
             continue
-        nothing = not _accepted(item) and _reaches_nothing(context, symbol)
+        nothing = not _accepted(context, item) and _reaches_nothing(context, symbol)
         outcome = _outcome(item.binding, symbol, base)
         if nothing:
             outcome = "the named class has neither a subclass nor a use in this release"
@@ -36,11 +37,11 @@ def rule(context: Context) -> Iterable[Finding]:
         )
 
 
-def _accepted(item: Bound) -> bool:
+def _accepted(context: Context, item: Bound) -> bool:
     """Tell whether the warning was accepted: looking through the whole release is spared then."""
     binding = item.binding
     accepts = binding.hook.accepts if isinstance(binding, HookBinding) else binding.bind.accepts
-    return any(accept.code == "KA109" for accept in accepts)
+    return any(a.code == "KA109" and in_range(a.sglang, context.release) for a in accepts)
 
 
 def _reaches_nothing(context: Context, symbol: Symbol) -> bool:
