@@ -21,6 +21,8 @@ def check_release(
     *,
     lock: Lock | None = None,
     beyond_claims: bool = False,
+    source: str | None = None,
+    workspace: str | None = None,
     ignored: Callable[[str], bool] = lambda code: False,
 ) -> ReleaseReport:
     """Check every claim of the workspace against one release.
@@ -29,7 +31,8 @@ def check_release(
     workspace whose map does not load gives a report with the loader's findings and no bindings.
     A release that the map does not claim is only checked `beyond_claims`, that is as if every
     binding claimed it; without that the report says so, and what is wrong whatever the release.
-    Of codes that are `ignored` nothing is said to be accepted in vain.
+    `source` and `workspace` are how the user named both, for what is advised to be run. Of codes
+    that are `ignored` nothing is said to be accepted in vain.
     """
     document = catalog.platform_map
     if document is None:
@@ -40,7 +43,7 @@ def check_release(
         make_plan(catalog, facts, profile, beyond_claims=beyond_claims)
         for profile in document.model.device.profiles
     )
-    context = Context(catalog, document, facts, plans, lock, beyond_claims)
+    context = Context(catalog, document, facts, plans, lock, beyond_claims, source, workspace)
     asked = context.claimed or beyond_claims
     # Where there is no door for a platform, whatever else falls short only repeats that.
     open_ = asked and not context.platform_packages_missing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,10 @@ class Context:
     plans: tuple[Plan, ...]
     lock: Lock | None = None
     beyond_claims: bool = False
+    source: str | None = None
+    """How the user named the release (a version, a wheel, a folder, `git:PATH@REV`), if known."""
+    workspace: str | None = None
+    """How the user named the workspace, None where the command finds it by itself."""
 
     @property
     def map(self) -> PlatformMap:
@@ -38,6 +43,15 @@ class Context:
     @property
     def release(self) -> str:
         return self.facts.version
+
+    def lock_command(self, *releases: str) -> str:
+        """Return what to run so that the lock holds some releases.
+
+        Without any it is this very one, read again from where it was read.
+        """
+        named = [("--workspace", self.workspace)] if self.workspace else []
+        named += [("--sglang", release) for release in releases or (self.source or self.release,)]
+        return shlex.join(["kunlun-adapt", "lock", *(part for option in named for part in option)])
 
     @property
     def claimed(self) -> bool:

@@ -147,6 +147,8 @@ def validate(
                     facts,
                     lock=lock,
                     beyond_claims=beyond_claims,
+                    source=spec,
+                    workspace=None if workspace is None else str(workspace),
                     ignored=selection.ignores,
                 )
             reports.append(selection.of_report(report))

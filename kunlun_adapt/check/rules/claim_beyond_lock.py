@@ -37,8 +37,8 @@ def _map(context: Context, lock: Lock) -> Iterator[Finding]:
             f"the map claims sglang {listed(unverified)}, which adapt.lock does not hold: nobody "
             "verified the bindings there",
             context.document.at("sglang"),
-            suggestion=f"run kunlun-adapt lock {_options(unverified)} and validate them, or narrow "
-            "the claim",
+            suggestion=f"run {context.lock_command(*unverified)} and validate them, or narrow the "
+            "claim",
         )
 
 
@@ -118,10 +118,6 @@ def _binding(context: Context, lock: Lock, place: _Place) -> Iterator[Finding]:
             place.position,
             binding=place.binding,
             target=place.path,
-            suggestion=f"narrow its `sglang` to what was verified, or run kunlun-adapt lock "
-            f"{_options(unverified)}",
+            suggestion="narrow its `sglang` to what was verified, or run "
+            f"{context.lock_command(*unverified)}",
         )
-
-
-def _options(releases: list[str]) -> str:
-    return " ".join(f"--sglang {release}" for release in releases)

@@ -27,6 +27,5 @@ def rule(context: Context) -> Iterable[Finding]:
                 binding=use.binding,
                 target=use.path,
                 upstream=use.symbol.location,
-                suggestion="look at the change, then run kunlun-adapt lock "
-                f"--sglang {context.release}",
+                suggestion=f"look at the change, then run {context.lock_command()}",
             )

@@ -14,7 +14,7 @@ def rule(context: Context) -> Iterable[Finding]:
     """Report a release that is not locked (once), or the bound targets that are not."""
     if context.lock is None or context.reader is None:
         return
-    command = f"run kunlun-adapt lock --sglang {context.release}"
+    command = f"run {context.lock_command()}"
     if context.release not in context.lock.releases:
         if context.claimed:
             message = f"sglang {context.release} is not in adapt.lock"

@@ -51,6 +51,5 @@ def _changed(
         binding=item.binding,
         target=item.path,
         upstream=symbol.location,
-        suggestion=f"see whether {item.binding} still holds, then run kunlun-adapt lock "
-        f"--sglang {context.release}",
+        suggestion=f"see whether {item.binding} still holds, then run {context.lock_command()}",
     )
