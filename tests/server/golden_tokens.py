@@ -17,6 +17,8 @@ class Golden:
     input_ids: tuple[int, ...]
     output_ids: tuple[int, ...]
     text: str
+    # Of each chosen token, at temperature 1.
+    logprobs: tuple[float, ...]
     # Smallest distance, in logits, between the chosen token and the runner-up.
     margin: float
 
@@ -68,6 +70,7 @@ def _continue(tokenizer: Any, network: Any, prompt: str, input_ids: list[int]) -
     import torch
 
     output: list[int] = []
+    logprobs: list[float] = []
     margin = float("inf")
     cache = None
     step = torch.tensor([input_ids])
@@ -75,14 +78,17 @@ def _continue(tokenizer: Any, network: Any, prompt: str, input_ids: list[int]) -
         for _ in range(NEW_TOKENS):
             result = network(input_ids=step, past_key_values=cache, use_cache=True)
             cache = result.past_key_values
-            best = torch.topk(result.logits[0, -1], 2)
+            logits = result.logits[0, -1].float()
+            best = torch.topk(logits, 2)
             margin = min(margin, float(best.values[0] - best.values[1]))
             output.append(int(best.indices[0]))
+            logprobs.append(float(torch.log_softmax(logits, 0)[output[-1]]))
             step = torch.tensor([[output[-1]]])
     return Golden(
         prompt=prompt,
         input_ids=tuple(input_ids),
         output_ids=tuple(output),
         text=tokenizer.decode(output, skip_special_tokens=False),
+        logprobs=tuple(logprobs),
         margin=margin,
     )

@@ -1,4 +1,4 @@
-"""Tiny random-weight models, made on the spot: Llama, Qwen3-MoE and DeepSeek-V3 (MLA).
+"""Tiny random-weight models, made on the spot from `architectures`.
 
 They are small enough to serve in seconds on one core, and wide enough that a wrong kernel changes
 the greedy tokens. Nothing is downloaded: the tokenizer is trained on the text in this file.
@@ -10,14 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.server.architectures import DEEPSEEK_V3, LLAMA, VOCABULARY, TinyModel
+
+__all__ = ["DEEPSEEK_V3", "LLAMA", "PROMPTS", "SHARED_PREFIX_PROMPTS", "TinyModel", "make_model"]
+
 # Chosen for greedy choices that are never closer than 2e-4 in logits; rounding stays below 2e-5.
 SEED = 1
-VOCABULARY = 512
 EOS, START, END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 
 CHAT_TEMPLATE = (
@@ -52,100 +53,11 @@ PROMPTS = (
     "The quick brown fox jumps over the lazy dog, and then " * 38,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class TinyModel:
-    """One architecture: its name and how its configuration is made."""
-
-    name: str
-    config: Callable[[], Any]
-
-
-def _common() -> dict[str, Any]:
-    return {
-        "vocab_size": VOCABULARY,
-        "max_position_embeddings": 4096,
-        "bos_token_id": 0,
-        "eos_token_id": 0,
-        "pad_token_id": 0,
-        "tie_word_embeddings": False,
-        # The usual 0.02 leaves the logits of so small a model almost equal; greedy choice would
-        # then hang on rounding.
-        "initializer_range": 0.1,
-    }
-
-
-def _llama() -> Any:
-    from transformers import LlamaConfig
-
-    return LlamaConfig(
-        hidden_size=128,
-        intermediate_size=256,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=64,
-        **_common(),
-    )
-
-
-def _qwen3_moe() -> Any:
-    from transformers import Qwen3MoeConfig
-
-    return Qwen3MoeConfig(
-        hidden_size=128,
-        intermediate_size=256,
-        moe_intermediate_size=64,
-        num_experts=8,
-        num_experts_per_tok=2,
-        norm_topk_prob=True,
-        decoder_sparse_step=1,
-        mlp_only_layers=[],
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=64,
-        **_common(),
-    )
-
-
-def _deepseek_v3() -> Any:
-    from transformers import DeepseekV3Config
-
-    return DeepseekV3Config(
-        hidden_size=128,
-        intermediate_size=256,
-        moe_intermediate_size=64,
-        n_routed_experts=8,
-        n_shared_experts=1,
-        num_experts_per_tok=2,
-        n_group=2,
-        topk_group=1,
-        norm_topk_prob=True,
-        routed_scaling_factor=1.5,
-        first_k_dense_replace=1,
-        num_hidden_layers=3,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        q_lora_rank=64,
-        # The one latent width (512 + 64) that the vendor's MLA kernels take.
-        kv_lora_rank=512,
-        qk_nope_head_dim=64,
-        qk_rope_head_dim=64,
-        v_head_dim=64,
-        num_nextn_predict_layers=0,
-        # In the published config.json and read by SGLang, though transformers has no use for them.
-        moe_layer_freq=1,
-        topk_method="noaux_tc",
-        scoring_func="sigmoid",
-        **_common(),
-    )
-
-
-LLAMA = TinyModel("llama", _llama)
-QWEN3_MOE = TinyModel("qwen3_moe", _qwen3_moe)
-DEEPSEEK_V3 = TinyModel("deepseek_v3", _deepseek_v3)
-MODELS = (LLAMA, QWEN3_MOE, DEEPSEEK_V3)
+# Longer than one page of 128 tokens, so that every ending finds it in the prefix cache.
+SHARED = "We write every claim down once, as data, and derive everything from it. " * 12
+SHARED_PREFIX_PROMPTS = tuple(
+    SHARED + ending for ending in ("Hello!", "Why?", "(1, 2)", "x", "To be")
+)
 
 
 def make_model(model: TinyModel, cache: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -23,8 +24,12 @@ REQUEST_SECONDS = 180.0
 LOG_TAIL_LINES = 60
 LOG_WIDTH = 400
 # Small enough that the pool is made at once; SGLang would otherwise take most of the memory.
-SERVER_ARGUMENTS = ("--dtype", "float32", "--max-total-tokens", "4096", "--page-size", "16")
+SERVER_ARGUMENTS = ("--dtype", "float32", "--max-total-tokens", "4096")
+PAGE_SIZE = ("--page-size", "16")
+# The code under test is the checkout that holds the tests, whatever is installed beside SGLang.
+ROOT = Path(__file__).resolve().parent.parent.parent
 
+_PREFILL = re.compile(r"Prefill batch.*?#new-token: (\d+)")
 Waiting = Callable[[float], None]
 # Makes the command line from a free port and the folder for the ledger.
 Command = Callable[[int, Path], list[str]]
@@ -97,6 +102,29 @@ class Server:
         except OSError as error:
             raise ServerFailed(f"{path}: {error}\n{tail(self.log)}") from error
 
+    def stream(self, path: str, body: Mapping[str, Any]) -> list[Any]:
+        """Send a JSON request and return the events of its streamed answer."""
+        request = urllib.request.Request(
+            self.url + path,
+            data=json.dumps({**body, "stream": True}).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        events: list[Any] = []
+        with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as answer:
+            for line in answer:
+                name, _, data = line.decode().partition(": ")
+                if name != "data":
+                    continue
+                if data.strip() == "[DONE]":
+                    return events
+                events.append(json.loads(data))
+        raise ServerFailed(f"{path}: the stream ended without [DONE]\n{tail(self.log)}")
+
+    def prefills(self) -> list[int]:
+        """New tokens of each prefill so far, by the log."""
+        text = self.log.read_text(encoding="utf-8", errors="replace")
+        return [int(count) for count in _PREFILL.findall(text)]
+
     def flush_cache(self) -> None:
         """Forget all cached prefixes; waits a moment for requests that have just ended."""
         deadline = time.monotonic() + 10.0
@@ -147,7 +175,8 @@ def plain_command(model: Path, port: int, arguments: Sequence[str] = ()) -> list
 
 def _sglang_arguments(model: Path, port: int) -> list[str]:
     address = ["--host", "127.0.0.1", "--port", str(port)]
-    return ["--model-path", str(model), *SERVER_ARGUMENTS, *address]
+    # An argument given again by a test replaces the first.
+    return ["--model-path", str(model), *SERVER_ARGUMENTS, *PAGE_SIZE, *address]
 
 
 def server_environment(run_dir: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -167,6 +196,7 @@ def server_environment(run_dir: Path, extra: Mapping[str, str] | None = None) ->
         KUNLUN_ADAPT_RUN_DIR=str(run_dir),
     )
     kept.update(extra or {})
+    kept["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), kept.get("PYTHONPATH")]))
     return kept
 
 

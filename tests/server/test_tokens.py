@@ -6,112 +6,84 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.server.deployments import DEPLOYMENTS, TIERS, Deployment
 from tests.server.golden_tokens import NEW_TOKENS, Golden, golden_chats, golden_completions
-from tests.server.models import DEEPSEEK_V3, LLAMA, MODELS, PROMPTS, QWEN3_MOE, TinyModel
+from tests.server.models import LLAMA, PROMPTS, SHARED_PREFIX_PROMPTS, TinyModel
+from tests.server.requests import (
+    chat,
+    chat_streamed,
+    complete,
+    complete_streamed,
+    generate,
+    logprob_difference,
+    streamed,
+)
 from tests.server.server import Ledger, Server, running, serve_command
 from tests.server.workspace import SABOTAGE, copy_workspace, replace_kernels
 
 pytestmark = [pytest.mark.server, pytest.mark.torch]
 
-# Which tiers have to serve, by the recipes, when a model runs in float32 at page size 16. No other
-# tier may serve, so no fallback either.
-LAYERS = {
-    "rms_norm": {"xpu_rmsnorm", "xpu_add_rmsnorm"},
-    "rotary_embedding": {"xpu_rotary_fp32"},
-}
-DENSE = {"silu_and_mul": {"xpu_swiglu"}}
-# Decode and short prompts have few rows; the longest two prompts reach the tiers that sort.
-EXPERTS = {"fused_experts": {"xpu_small", "xpu_presorted_small", "xpu_presorted_block"}}
-ATTENTION = {
-    # A first prompt is prefilled from its own keys, one with a cached prefix from the pages.
-    "paged_prefill_attention": {"xpu_prefill_raw", "xpu_prefill_paged"},
-    "paged_decode_attention": {"xpu_speculative"},
-    "store_kv_cache": {"xpu_store_flash"},
-}
-LATENT_ATTENTION = {
-    # The vendor's indexed latent kernels take 16-bit caches only.
-    "mla_prefill_attention": {"xpu_mla_prefill_by_token"},
-    "mla_decode_attention": {"xpu_mla_paged"},
-    "store_mla_cache": {"xpu_mla_scatter"},
-}
-EXPECTED_TIERS: dict[TinyModel, dict[str, set[str]]] = {
-    LLAMA: {**LAYERS, **DENSE, **ATTENTION},
-    QWEN3_MOE: {**LAYERS, **ATTENTION, **EXPERTS, "moe_topk": {"xpu_softmax_topk_norm"}},
-    DEEPSEEK_V3: {
-        **LAYERS,
-        **DENSE,
-        **LATENT_ATTENTION,
-        **EXPERTS,
-        "moe_grouped_topk": {"xpu_sigmoid_group_topk_norm"},
-    },
-}
 # Rounding differs by up to 2e-5 between two correct implementations; a choice as close as that
 # would say nothing about the kernels.
 LEAST_MARGIN = 1e-4
+# In float32, with another order of summation in every matmul, norm and softmax: 1e-5 to 5e-5 is
+# seen. A wrong scale, mask or routing weight moves log-probabilities by tenths.
+MOST_LOGPROB_DIFFERENCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
     """One running server with what it has to say."""
 
-    model: TinyModel
+    deployment: Deployment
     server: Server
     completions: list[Golden]
     chats: list[Golden]
+    shared: list[Golden]
 
 
-@pytest.fixture(scope="module", params=MODELS, ids=lambda model: model.name)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(one, id=one.name, marks=[pytest.mark.full] if one.full else [])
+        for one in DEPLOYMENTS
+    ],
+)
 def served(
     request: pytest.FixtureRequest,
     model_folder: Callable[[TinyModel], Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Served]:
-    model: TinyModel = request.param
-    folder = model_folder(model)
+    deployment: Deployment = request.param
+    folder = model_folder(deployment.model)
     completions = golden_completions(folder, PROMPTS)
     chats = golden_chats(folder, PROMPTS)
-    place = tmp_path_factory.mktemp(model.name)
-    with running(lambda port, runs: serve_command(folder, port, runs), place) as server:
-        yield Served(model, server, completions, chats)
-
-
-def generate(server: Server, input_ids: Any) -> Any:
-    """Greedy continuation of one prompt or of a batch, by token ids."""
-    sampling = {"temperature": 0, "max_new_tokens": NEW_TOKENS, "ignore_eos": True}
-    return server.post("/generate", {"input_ids": input_ids, "sampling_params": sampling})
-
-
-def chat(server: Server, prompt: str) -> str:
-    """The answer to one message, special tokens written out."""
-    answer = server.post(
-        "/v1/chat/completions",
-        {
-            "model": "default",
-            "messages": [{"role": "user", "content": prompt}],
-            "temperature": 0,
-            "max_tokens": NEW_TOKENS,
-            "ignore_eos": True,
-            "skip_special_tokens": False,
-        },
-    )
-    return str(answer["choices"][0]["message"]["content"])
+    shared = golden_completions(folder, SHARED_PREFIX_PROMPTS)
+    with running(
+        lambda port, runs: serve_command(folder, port, runs, (), deployment.arguments),
+        tmp_path_factory.mktemp(deployment.name),
+        deployment.environment,
+    ) as server:
+        yield Served(deployment, server, completions, chats, shared)
 
 
 def test_the_golden_choices_are_no_coin_tosses(served: Served) -> None:
-    for golden in served.completions + served.chats:
+    for golden in served.completions + served.chats + served.shared:
         assert golden.margin > LEAST_MARGIN, golden.prompt
         assert len(golden.output_ids) == NEW_TOKENS
 
 
-def test_generate_one_by_one(served: Served) -> None:
+def test_generate_one_by_one_with_its_log_probabilities(
+    served: Served, record_property: Callable[[str, object], None]
+) -> None:
     served.server.flush_cache()
-    for golden in served.completions:
-        answer = generate(served.server, list(golden.input_ids))
-        assert answer["output_ids"] == list(golden.output_ids), golden.prompt
+    difference = logprob_difference(served.server, served.completions)
+    record_property("largest log-probability difference", difference)
+    print(f"{served.deployment.name}: largest log-probability difference {difference:.2e}")
+    assert difference < MOST_LOGPROB_DIFFERENCE
 
 
 def test_generate_batched(served: Served) -> None:
@@ -123,6 +95,51 @@ def test_generate_batched(served: Served) -> None:
         assert [answer["output_ids"] for answer in answers] == [
             list(golden.output_ids) for golden in served.completions
         ]
+
+
+def test_a_shared_prefix_hits_the_radix_cache(served: Served) -> None:
+    served.server.flush_cache()
+    first, *rest = served.shared
+    common = _common_tokens(served.shared)
+    page = served.deployment.page_size
+    ranks = served.deployment.data_parallel
+    answer = generate(served.server, list(first.input_ids))
+    assert answer["output_ids"] == list(first.output_ids)
+    assert answer["meta_info"]["cached_tokens"] == 0
+    # With data parallelism the next request goes to another rank, whose cache is empty.
+    for golden in rest if ranks == 1 else ():
+        answer = generate(served.server, list(golden.input_ids))
+        assert answer["output_ids"] == list(golden.output_ids), golden.prompt
+        # Whole pages of the common part, and at least one of them.
+        assert answer["meta_info"]["cached_tokens"] >= common // page * page > 0
+    # All at once, now over cached pages: requests of one batch share them.
+    answers = generate(served.server, [list(golden.input_ids) for golden in served.shared])
+    assert [answer["output_ids"] for answer in answers] == [
+        list(golden.output_ids) for golden in served.shared
+    ]
+    assert any(answer["meta_info"]["cached_tokens"] > 0 for answer in answers)
+
+
+def test_prompts_are_prefilled_in_chunks(served: Served) -> None:
+    chunk = served.deployment.chunk
+    if chunk is None:
+        pytest.skip("no chunk size in this deployment")
+    served.server.flush_cache()
+    longest = max(served.completions, key=lambda golden: len(golden.input_ids))
+    before = len(served.server.prefills())
+    answer = generate(served.server, list(longest.input_ids))
+    assert answer["output_ids"] == list(longest.output_ids)
+    prefills = served.server.prefills()[before:]
+    assert max(prefills) <= chunk
+    assert len(prefills) >= -(-len(longest.input_ids) // chunk) > 1
+
+
+def test_generate_streamed(served: Served) -> None:
+    served.server.flush_cache()
+    for golden in served.completions:
+        tokens, events = streamed(served.server, golden.input_ids)
+        assert tokens == list(golden.output_ids), golden.prompt
+        assert events > 1
 
 
 def test_chat_one_by_one(served: Served) -> None:
@@ -139,26 +156,48 @@ def test_chat_at_the_same_time(served: Served) -> None:
     assert answers == [golden.text for golden in served.chats]
 
 
+def test_chat_streamed_at_the_same_time(served: Served) -> None:
+    served.server.flush_cache()
+    with ThreadPoolExecutor(len(served.chats)) as pool:
+        prompts = [golden.prompt for golden in served.chats]
+        answers = list(pool.map(lambda prompt: chat_streamed(served.server, prompt), prompts))
+    assert [text for text, _ in answers] == [golden.text for golden in served.chats]
+    assert all(events > 1 for _, events in answers)
+
+
+def test_openai_completions_whole_and_streamed_at_the_same_time(served: Served) -> None:
+    served.server.flush_cache()
+    prompts = [golden.input_ids for golden in served.completions]
+    with ThreadPoolExecutor(2 * len(prompts)) as pool:
+        whole = pool.map(lambda prompt: complete(served.server, prompt), prompts)
+        parts = pool.map(lambda prompt: complete_streamed(served.server, prompt), prompts)
+        texts, streams = list(whole), list(parts)
+    assert texts == [golden.text for golden in served.completions]
+    assert [text for text, _ in streams] == texts
+    assert all(events > 1 for _, events in streams)
+
+
 def test_each_operator_was_served_by_its_tier(served: Served) -> None:
     batch = [list(golden.input_ids) for golden in served.completions]
     served.server.flush_cache()
     generate(served.server, batch)
     generate(served.server, batch)
-    expected = EXPECTED_TIERS[served.model]
+    expected = served.deployment.tiers
 
-    def complete(ledger: Ledger) -> bool:
+    def settled(ledger: Ledger) -> bool:
         return ledger.tiers() == expected
 
-    ledger = served.server.ledger(complete)
+    ledger = served.server.ledger(settled)
     assert ledger.tiers() == expected
-    assert not ledger.fallbacks
+    fallbacks = {operator for operator, tiers in expected.items() if tiers == {"golden"}}
+    assert {name.partition("/")[0] for name in ledger.fallbacks} == fallbacks
 
 
 def test_every_process_has_its_bindings_in_effect(served: Served) -> None:
     generate(served.server, list(served.completions[0].input_ids))
-    ledger = served.server.ledger(lambda ledger: len(set(ledger.processes)) >= 3)
-    # SGLang's own processes: one answers HTTP and tokenizes, one schedules, one detokenizes.
-    assert len(ledger.processes) >= 3, ledger.processes
+    least = served.deployment.processes
+    ledger = served.server.ledger(lambda ledger: len(ledger.processes) >= least)
+    assert len(ledger.processes) >= least, ledger.processes
     failed = {name for name, states in ledger.bindings.items() if "failed" in states}
     assert not failed
     assert any("applied" in states for states in ledger.bindings.values())
@@ -184,4 +223,10 @@ def test_a_sabotaged_kernel_changes_the_tokens(
     assert all(len(ids) == NEW_TOKENS for ids in served)
     assert served != [list(one.output_ids) for one in golden]
     # The wrong kernel was the one that the ledger names, and no fallback hid it.
-    assert ledger.tiers()["silu_and_mul"] == EXPECTED_TIERS[LLAMA]["silu_and_mul"]
+    assert ledger.tiers()["silu_and_mul"] == TIERS[LLAMA]["silu_and_mul"]
+
+
+def _common_tokens(goldens: list[Golden]) -> int:
+    """Tokens that all prompts start with."""
+    columns = zip(*(golden.input_ids for golden in goldens), strict=False)
+    return next(index for index, column in enumerate(columns) if len(set(column)) > 1)
