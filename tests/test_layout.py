@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # What serves. The golden depends on nothing: it is what the others are measured against.
     "golden": set(),
     "kernels": {"golden", "runtime"},
-    "hooks": {"golden", "kernels", "runtime"},
+    "hooks": {"golden", "kernels", "runtime", "simulator"},
     "shims": {"runtime"},
     "simulator": {"golden", "diagnostics"},
     # The doors and the package itself.

@@ -16,23 +16,33 @@ _MEMINFO = Path("/proc/meminfo")
 
 
 def simulated_total_memory(device_id: int = 0) -> int:
-    """Return the host's memory in bytes; every simulated device shares it."""
-    return host_memory()[1]
+    """Return the memory in bytes of the simulated device: the host's, unless a fault makes it less.
+
+    Every simulated device shares it.
+    """
+    return simulated_available_memory(device_id)[1]
 
 
 def simulated_memory_usage(device: Any = None) -> float:
-    """Return the bytes of host memory that nobody can have any more.
+    """Return the bytes of the simulated device's memory that nobody can have any more.
 
     Upstream subtracts this from the total to learn what is free, so it is the whole host's use and
     not this process's.
     """
-    available, total = host_memory()
+    available, total = simulated_available_memory()
     return float(total - available)
 
 
 def simulated_available_memory(device_id: int = 0) -> tuple[int, int]:
-    """Return the host's available and total memory in bytes."""
-    return host_memory()
+    """Return the available and total memory of the simulated device in bytes.
+
+    A device that a fault makes smaller than the host is empty as long as the host has that much.
+    """
+    from kunlun_adapt.simulator.faults import total_memory
+
+    available, total = host_memory()
+    total = min(total, total_memory() or total)
+    return min(available, total), total
 
 
 def simulated_device(device_id: int | None = 0) -> str:

@@ -31,6 +31,8 @@ What an argument may say
     ``symbol``      for an integer param: the shape symbol that it states
     ``dtypes``      a list of torch dtype names, or ``{same: other_arg}``
     ``contiguous``  true: the tensor must be contiguous
+    ``strides``     a pattern over the call's symbols, such as "[M, 1]", for what is told a pitch
+    ``aligned``     the number of bytes that the tensor's first element must be aligned to
     ``zeroed``      true: the buffer must come in zero-filled
     ``optional``    true: may be None (its default is then None)
     ``type``        for a param: int, float, bool, str or list (a sequence of int); default any
@@ -47,7 +49,7 @@ import functools
 import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -91,6 +93,8 @@ class Argument:
     dtypes: tuple[str, ...] = ()
     dtype_of: str | None = None
     contiguous: bool = False
+    strides: Shape | None = None
+    aligned: int | None = None
     zeroed: bool = False
     optional: bool = False
     type: str | None = None
@@ -224,6 +228,8 @@ def check_call(contract: Contract, arguments: Mapping[str, Any]) -> None:
     for _ in range(2):
         for arg, value in present:
             _check_shape(contract, arg, value, symbols, runs)
+    for arg, value in present:
+        _check_strides(contract, arg, value, symbols, runs)
     _check_devices(contract, present)
     for limit in contract.limits:
         if not holds(limit.that, {**scalars, **symbols}):
@@ -267,6 +273,11 @@ def _check_tensor(
         raise ContractError(
             contract.op, f"{arg.name} is not contiguous (strides {tuple(value.stride())})"
         )
+    if arg.aligned is not None and value.data_ptr() % arg.aligned:
+        off = value.data_ptr() % arg.aligned
+        raise ContractError(
+            contract.op, f"{arg.name} must be aligned to {arg.aligned} bytes, and is {off} past it"
+        )
     if arg.zeroed and bool(value.any()):
         raise ContractError(contract.op, f"{arg.name} must come in zero-filled")
 
@@ -289,6 +300,25 @@ def _check_shape(
         problems.append(problem)
     if problems:
         raise ContractError(contract.op, f"{arg.name} {'; or '.join(problems)}")
+
+
+def _check_strides(
+    contract: Contract,
+    arg: Argument,
+    value: Any,
+    symbols: dict[str, int],
+    runs: dict[str, tuple[int, ...]],
+) -> None:
+    pattern = arg.strides
+    if pattern is None or value.numel() == 0:
+        return
+    # The stride of a dimension of one element moves nothing.
+    sizes = tuple(value.shape)[-len(pattern.dims) :]
+    dims = ("_" if size == 1 else dim for dim, size in zip(pattern.dims, sizes, strict=False))
+    wanted = replace(pattern, dims=tuple(dims))
+    problem = match_shape(wanted, tuple(value.stride()), dict(symbols), dict(runs))
+    if problem is not None:
+        raise ContractError(contract.op, f"{arg.name}: the stride {problem}")
 
 
 def _check_devices(contract: Contract, present: list[tuple[Argument, Any]]) -> None:
@@ -343,11 +373,16 @@ def _read_argument(op: str, item: Mapping[str, Any]) -> Argument:
     shape = fields.pop("shape", [])
     dtypes = fields.pop("dtypes", ())
     values = fields.pop("values", None)
+    strides = fields.pop("strides", None)
+    aligned = fields.get("aligned")
+    if aligned is not None and (type(aligned) is not int or aligned < 1 or aligned & (aligned - 1)):
+        raise ValueError(f"contract {op}, argument {item.get('name')}: aligned is no power of two")
     try:
         return Argument(
             shapes=tuple(
                 parse_shape(text) for text in ([shape] if isinstance(shape, str) else shape)
             ),
+            strides=None if strides is None else parse_shape(strides),
             dtypes=() if isinstance(dtypes, Mapping) else tuple(dtypes),
             dtype_of=dtypes["same"] if isinstance(dtypes, Mapping) else None,
             values=None if values is None else tuple(values),

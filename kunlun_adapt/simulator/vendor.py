@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import logging
+import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -19,6 +22,8 @@ from kunlun_adapt.simulator.contract import (
     contracts,
     registered,
 )
+from kunlun_adapt.simulator.fault_syntax import VARIABLE
+from kunlun_adapt.simulator.faults import active, inject, injected, is_missing
 
 # The vendor modules of the inference stack and the versions that public call sites were read for.
 VENDOR_MODULES: dict[str, str] = {
@@ -28,6 +33,7 @@ VENDOR_MODULES: dict[str, str] = {
     "xtorch_ops": "0.1.2209",
 }
 _TORCH_OPS = "torch.ops."
+logger = logging.getLogger("kunlun_adapt")
 _libraries: list[Any] = []  # torch drops a library's ops when the object goes away
 
 
@@ -37,7 +43,7 @@ class VendorPresentError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class InstallReport:
-    """What ``install`` put in place."""
+    """What ``install`` put in place, without the ops that a fault takes away."""
 
     modules: tuple[str, ...]
     ops: tuple[str, ...]
@@ -50,6 +56,12 @@ class SimulatedModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         full = f"{self.__name__}.{name}"
+        if is_missing(full):
+            raise AttributeError(
+                f"kunlun_adapt simulator: {full} is missing, as {VARIABLE} asks",
+                name=name,
+                obj=self,
+            )
         raise AttributeError(
             f"kunlun_adapt simulator: {full} is not simulated. Add its contract to "
             "kunlun_adapt/simulator/contracts/<family>.yaml and its stand-in to "
@@ -63,10 +75,13 @@ class SimulatedModule(ModuleType):
 def install(vendor: Iterable[str] = tuple(VENDOR_MODULES)) -> InstallReport:
     """Put stand-ins for the named vendor modules into ``sys.modules`` and register the torch ops.
 
-    Needs torch. Safe to call again. Raises VendorPresentError when a real module of one of these
-    names is imported or importable, and ValueError for a name that is no vendor module.
+    Needs torch. Safe to call again; the first call of a process says on the log, as a warning, that
+    nothing here comes from a card, and which faults are injected. Raises VendorPresentError when a
+    real module of one of these names is imported or importable, ValueError for a name that is no
+    vendor module, and AdaptError for faults that cannot be understood.
     """
     names = tuple(vendor)
+    injected()  # what cannot be understood is refused before anything is in place
     for name in names:
         if name not in VENDOR_MODULES:
             known = ", ".join(VENDOR_MODULES)
@@ -79,16 +94,32 @@ def install(vendor: Iterable[str] = tuple(VENDOR_MODULES)) -> InstallReport:
     by_namespace: dict[str, list[Contract]] = {}
     for full, function in registered().items():
         contract = contracts()[full]
+        if is_missing(full):
+            continue
         if contract.namespace.startswith(_TORCH_OPS):
             by_namespace.setdefault(contract.namespace, []).append(contract)
         elif contract.namespace.partition(".")[0] in names:
-            setattr(_module(contract.namespace), contract.name, function)
+            setattr(_module(contract.namespace), contract.name, inject(contract, function))
             installed.append(full)
     for namespace, members in by_namespace.items():
         if namespace.removeprefix(_TORCH_OPS) in names:
             _register_torch_ops(namespace, members)
             installed.extend(contract.op for contract in members)
+    _announce(len(installed))
     return InstallReport(names, tuple(sorted(installed)))
+
+
+@cache
+def _announce(ops: int) -> None:
+    # A warning reaches stderr also where nobody has set up logging yet, as in SGLang's processes.
+    logger.warning(
+        "kunlun_adapt simulator: process %d has no card; %d vendor operators are stand-ins that "
+        "compute on this CPU, and no figure of this run says anything about a card",
+        os.getpid(),
+        ops,
+    )
+    for fault in active():
+        logger.warning("kunlun_adapt simulator: FAULT INJECTED by %s: %s", VARIABLE, fault["fault"])
 
 
 def _refuse_real(name: str) -> None:
@@ -142,7 +173,7 @@ def _register_torch_ops(namespace: str, members: list[Contract]) -> None:
     library = torch.library.Library(short, "FRAGMENT")
     for contract in fresh:
         library.define(torch_schema(contract))
-        function = registered()[contract.op]
+        function = inject(contract, registered()[contract.op])
         library.impl(contract.name, _by_position(contract, function), "CompositeExplicitAutograd")
     _libraries.append(library)
 
