@@ -106,7 +106,8 @@ def _map(context: Context) -> Iterator[ImplUse]:
             continue
         yield ImplUse(shim.provide, document.at("shims", i, "provide"), f"shim/{shim.module}")
     for i, entry in enumerate(model.models):
-        yield ImplUse(entry.cls, document.at("models", i, "class"), None)
+        at = document.at("models", i, "class")
+        yield ImplUse(entry.cls, at, f"factory/models.{entry.architecture}", kind="class")
 
 
 def _given(context: Context, path: tuple[str | int, ...]) -> Any:

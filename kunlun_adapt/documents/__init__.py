@@ -6,7 +6,15 @@ from kunlun_adapt.documents.fields import API_VERSION, Served, in_range
 from kunlun_adapt.documents.loader import RawDocument, load_bytes, load_file, resolve_scalar
 from kunlun_adapt.documents.operator_recipe import GOLDEN, Bind, OperatorRecipe, Prepare, Tier
 from kunlun_adapt.documents.parse import KINDS, Document, parse
-from kunlun_adapt.documents.platform_map import Hook, HookAt, PlatformMap, ServerArg, Shim, Spelling
+from kunlun_adapt.documents.platform_map import (
+    Hook,
+    HookAt,
+    OutOfTreeModel,
+    PlatformMap,
+    ServerArg,
+    Shim,
+    Spelling,
+)
 
 __all__ = [
     "API_VERSION",
@@ -20,6 +28,7 @@ __all__ = [
     "HookAt",
     "HookEntry",
     "OperatorRecipe",
+    "OutOfTreeModel",
     "PlatformMap",
     "Prepare",
     "RawDocument",

@@ -96,10 +96,12 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
     "OutOfTreeModel": {
         "architecture": "The architecture's name in a model's configuration.",
         "class": "The class that serves it.",
+        "replaces": "Whether it takes the place of one that upstream has for the architecture.",
     },
     "Communication": {
         "warmup_bytes": "The size of the collective that warms up.",
-        "groups": "The process groups to warm up.",
+        "groups": "The process groups to warm up, by the names that `interface.group` spells.",
+        "hook": "The hook that warms up, once upstream's groups exist.",
     },
     "Hook": {
         "id": "The name of the binding.",

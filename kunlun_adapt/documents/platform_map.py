@@ -266,19 +266,29 @@ class Conflict(Strict):
 
 
 class OutOfTreeModel(Strict):
-    """A model class of our own for an architecture."""
+    """A model class of our own for an architecture.
+
+    Upstream's table of model classes takes it as soon as there is one (`interface.models`); one
+    that upstream has for the same architecture has to be replaced on purpose.
+    """
 
     architecture: Identifier
     cls: Impl = Field(alias="class")
+    replaces: bool = False
     sglang: Range = ANY
+    required: bool = True
     why: Why
 
 
 class Communication(Strict):
-    """Collectives that are warmed up before the first real one."""
+    """Collectives that are warmed up before the first real one.
 
-    warmup_bytes: int
-    groups: list[Literal["tp", "ep", "pp", "dp"]]
+    `hook` names the hook that does it; `interface.group.<name>` says what hands out each group.
+    """
+
+    warmup_bytes: int = Field(gt=0)
+    groups: list[Literal["tp", "ep", "pp", "dp"]] = Field(min_length=1)
+    hook: Slug
     why: Why
 
 

@@ -13,6 +13,7 @@ from kunlun_adapt.documents import (
     Hook,
     HookAt,
     OperatorRecipe,
+    OutOfTreeModel,
     PlatformMap,
     Shim,
     Spelling,
@@ -123,3 +124,21 @@ class ShimBinding:
 
     binding: Binding
     shim: Shim
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBinding:
+    """A model class of our own, and the table in which upstream looks up model classes."""
+
+    binding: Binding
+    model: OutOfTreeModel
+    registry: Symbol | Missing
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUp:
+    """The collectives that the hook `binding` runs; `groups` has each with what hands it out."""
+
+    binding: Binding
+    bytes: int
+    groups: tuple[tuple[str, Symbol | Missing], ...]

@@ -19,13 +19,16 @@ from kunlun_adapt.plan.binding import (
     HookBinding,
     KernelBinding,
     Member,
+    ModelBinding,
     ShimBinding,
     Status,
+    WarmUp,
     bind_groups,
 )
 from kunlun_adapt.plan.members import plan_members, spelled
 from kunlun_adapt.plan.nearest import nearest_range
 from kunlun_adapt.plan.order import ordered
+from kunlun_adapt.plan.stated import plan_models, plan_warm_up
 from kunlun_adapt.upstream import Facts, Missing, Symbol
 
 PLANNED = "its implementation is still to come"
@@ -54,6 +57,8 @@ class Plan:
     environment: tuple[EnvironmentVariable, ...]
     bindings: tuple[Binding, ...]
     names: dict[str, Symbol | Missing]
+    models: tuple[ModelBinding, ...] = ()
+    warm_up: WarmUp | None = None
     planned_hooks: tuple[HookBinding, ...] = ()
     planned_kernels: tuple[KernelBinding, ...] = ()
 
@@ -66,7 +71,10 @@ class Plan:
             *((m.binding, m.symbol) for m in self.members),
             *((h.binding, symbol) for h in self.hooks for symbol in (h.symbol, h.readback)),
             *((k.binding, k.symbol) for k in self.kernels),
+            *((m.binding, m.registry) for m in self.models),
         ]
+        if self.warm_up is not None:
+            found += [(self.warm_up.binding, symbol) for _, symbol in self.warm_up.groups]
         return [(binding, symbol) for binding, symbol in found if isinstance(symbol, Missing)]
 
 
@@ -118,7 +126,12 @@ class _Planner:
         placed = sorted(self._kernels(), key=lambda k: (k.bind.target, k.recipe.model.name))
         kernels = tuple(k for k in placed if k.binding.status == "bound")
         hooked = ordered(self._hooks())
-        self.bindings.extend(self._not_yet())
+        models = tuple(plan_models(self.document, self.facts, self.beyond))
+        self.bindings.extend(m.binding for m in models)
+        warm_up, left_cold = plan_warm_up(
+            self.document, self.facts, hooked, self.bindings, self.beyond
+        )
+        self.bindings.extend([left_cold] if left_cold is not None else [])
         used = {k.recipe.model.name for k in kernels}
         operators = tuple(
             r
@@ -154,36 +167,11 @@ class _Planner:
                 if (choice := spelled(self.map, key, self.facts.version, self.beyond))
                 and choice.call
             },
+            models=tuple(m for m in models if m.binding.status == "bound"),
+            warm_up=warm_up,
             planned_hooks=tuple(h for h in hooked if h.binding.status == "planned"),
             planned_kernels=tuple(k for k in placed if k.binding.status == "planned"),
         )
-
-    def _not_yet(self) -> Iterable[Binding]:
-        """Yield what the map may state and nothing binds yet, so that nobody takes it for bound."""
-        stated = [
-            (f"models.{m.architecture}", m.sglang, m.why, self.document.at("models", i))
-            for i, m in enumerate(self.map.models)
-        ]
-        communication = self.map.communication
-        if communication is not None:
-            place = self.document.key_at("communication")
-            stated.append(("communication", self.map.sglang, communication.why, place))
-        for key, claims, why, position in stated:
-            status, reason = self._standing(
-                self._choose([claims]), (), planned="stated in the map, and not bound yet"
-            )
-            yield Binding(
-                id=f"factory/{key}",
-                kind="factory",
-                family="platform",
-                target="",
-                status=status,
-                why=why,
-                required=False,
-                claims=claims,
-                position=position,
-                status_why=reason,
-            )
 
     def _holds(self, specifier: str) -> bool:
         return in_range(specifier, self.facts.version)

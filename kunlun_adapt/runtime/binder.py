@@ -16,6 +16,7 @@ from typing import Any
 from kunlun_adapt.runtime import ledger
 from kunlun_adapt.runtime.generated import PACKAGE
 from kunlun_adapt.runtime.imports import when_imported
+from kunlun_adapt.runtime.models import register_model
 from kunlun_adapt.runtime.operators import OWN
 from kunlun_adapt.runtime.references import Patched, holders, since, static
 from kunlun_adapt.runtime.stop import refuse_failures
@@ -126,6 +127,27 @@ class Binder:
             # Upstream offers no way to ask; this table is what its dispatch reads.
             if cls._oot_forward_registry.get(self._key, {}).get(cls) is not served:
                 raise LookupError("upstream's registry of out-of-tree forwards does not hold it")
+            entry.state = "applied"
+
+        self._when_imported(entry, module, change)
+
+    def model(
+        self,
+        id: str,
+        module: str,
+        attribute: str,
+        architecture: str,
+        impl: str,
+        *,
+        replaces: bool,
+        required: bool,
+    ) -> None:
+        """Put a model class of ours into upstream's table as soon as there is one."""
+        entry = ledger.enter(id, required)
+
+        def change(upstream: ModuleType) -> None:
+            owner, name = _owner(upstream, attribute)
+            register_model(getattr(owner, name), architecture, impl, replaces=replaces)
             entry.state = "applied"
 
         self._when_imported(entry, module, change)

@@ -11,7 +11,7 @@ import jinja2
 
 from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.locate import template_folders
-from kunlun_adapt.plan import ConditionError, KernelBinding, Member, Plan
+from kunlun_adapt.plan import ConditionError, KernelBinding, Member, ModelBinding, Plan
 from kunlun_adapt.source.hooks import hook_texts
 from kunlun_adapt.source.operators import function_names, operator_text
 from kunlun_adapt.source.platform import class_name, platform_text
@@ -150,6 +150,8 @@ def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str
                     for m in plan.members
                 ],
                 kernels=kernels,
+                models=[_model(m) for m in plan.models],
+                warm_up=_warm_up(plan),
                 own=[
                     {
                         "id": f"{r.model.name}/{served}",
@@ -184,6 +186,38 @@ def _own_impl(member: Member) -> str | None:
     if member.value not in ("class", "function") or str(member.content).startswith("sglang."):
         return None
     return ":".join(module_and_name(member.content))
+
+
+def _model(item: ModelBinding) -> dict[str, object]:
+    if not isinstance(item.registry, Symbol):
+        raise SourceError(f"{item.binding.id}: {item.registry.path} does not exist")
+    return {
+        "id": item.binding.id,
+        "module": dotted(item.registry.module),
+        "attribute": dotted(_attribute(item.registry)),
+        "architecture": identifier(item.model.architecture),
+        "impl": ":".join(module_and_name(item.model.cls)),
+        "replaces": item.model.replaces,
+        "required": item.binding.required,
+        "at": place(item.binding.position),
+        "why": item.binding.why,
+    }
+
+
+def _warm_up(plan: Plan) -> dict[str, object] | None:
+    """Return the size of the collectives, and each group with what hands it out."""
+    if plan.warm_up is None or plan.platform_map.model.communication is None:
+        return None
+    groups = []
+    for name, symbol in plan.warm_up.groups:
+        module, _, accessor = symbol.path.rpartition(".")
+        groups.append((name, dotted(module), identifier(accessor)))
+    return {
+        "bytes": plan.warm_up.bytes,
+        "groups": groups,
+        "at": place(plan.platform_map.key_at("communication")),
+        "why": plan.platform_map.model.communication.why,
+    }
 
 
 def _kernels(plan: Plan) -> list[KernelText]:

@@ -166,22 +166,74 @@ def test_a_target_outside_sglang_is_planned(tmp_path: Path) -> None:
     assert binding is not None and binding.status == "planned" and binding.status_why
 
 
-def test_what_nothing_binds_yet_is_planned_and_says_so(tmp_path: Path) -> None:
-    root = workspace(
-        tmp_path,
-        "\nhooks:\n",
-        "\nmodels:\n  - {architecture: TinyForCausalLM, class: 'json:JSONDecoder', why: a test}\n"
-        "communication: {warmup_bytes: 1024, groups: [tp], why: a test}\n\nhooks:\n",
-    )
+STATED = (
+    "\nmodels:\n  - {architecture: TinyForCausalLM, class: 'json:JSONDecoder', why: a test}\n"
+    "communication: {warmup_bytes: 1024, groups: [tp], hook: HOOK, why: a test}\n\nhooks:\n"
+)
+# Names that the lock holds: only whether they are spelled matters here.
+SPELLED = (
+    "interface:\n  models: [{call: sglang.srt.runtime_context.get_server_args}]\n"
+    "  group.tp: [{call: sglang.srt.runtime_context.get_server_args}]\n"
+)
+
+
+def test_what_the_interface_does_not_spell_is_planned_and_says_so(tmp_path: Path) -> None:
+    root = workspace(tmp_path, "\nhooks:\n", STATED.replace("HOOK", "last-loc"))
     made = plan("0.5.19", root=root)
+    assert made.models == () and made.warm_up is None
+    said = {}
     for id in ("factory/models.TinyForCausalLM", "factory/communication"):
         binding = made.binding(id)
-        assert binding is not None and not binding.required
-        assert (binding.status, binding.status_why) == (
-            "planned",
-            "stated in the map, and not bound yet",
-        )
+        assert binding is not None and not binding.required and binding.status == "planned"
+        said[id] = binding.status_why
+    assert said == {
+        "factory/models.TinyForCausalLM": "interface.models does not say where this release "
+        "keeps its model classes",
+        "factory/communication": "interface.group.tp does not say what hands out that group",
+    }
     assert plan("0.5.19").binding("factory/communication") is None
+
+
+def test_models_and_the_warm_up_are_bound_where_they_are_spelled(tmp_path: Path) -> None:
+    root = workspace(tmp_path, "\nhooks:\n", STATED.replace("HOOK", "last-loc"))
+    edit = root / "platform_map.yaml"
+    edit.write_text(edit.read_text().replace("interface:\n", SPELLED, 1))
+    made = plan("0.5.19", root=root)
+    assert [m.binding.id for m in made.models] == ["factory/models.TinyForCausalLM"]
+    assert made.models[0].binding.required
+    assert made.warm_up is not None and made.warm_up.binding.id == "last-loc"
+    assert made.warm_up.bytes == 1024 and [name for name, _ in made.warm_up.groups] == ["tp"]
+    assert made.binding("factory/communication") is None, "its hook is its binding"
+
+
+@pytest.mark.parametrize(
+    ("hook", "status", "reason"),
+    [
+        ("no-such-hook", "planned", "no hook is called no-such-hook"),
+        ("model-parallel-groups", "excluded", "its hook model-parallel-groups is excluded"),
+    ],
+)
+def test_the_warm_up_is_bound_as_its_hook_is(
+    tmp_path: Path, hook: str, status: str, reason: str
+) -> None:
+    root = workspace(tmp_path, "\nhooks:\n", STATED.replace("HOOK", hook))
+    binding = plan("0.5.19", root=root).binding("factory/communication")
+    assert binding is not None and (binding.status, binding.status_why) == (status, reason)
+
+
+def test_entries_for_one_architecture_are_its_ranges(tmp_path: Path) -> None:
+    entries = (
+        "\nmodels:\n  - {architecture: A, class: 'json:dumps', sglang: '<0.5.19', why: old}\n"
+        "  - {architecture: A, class: 'json:loads', sglang: '>=0.5.23', why: new}\n\nhooks:\n"
+    )
+    root = workspace(tmp_path, "\nhooks:\n", entries)
+    edit = root / "platform_map.yaml"
+    edit.write_text(edit.read_text().replace("interface:\n", SPELLED, 1))
+    for release, cls in (("0.5.17", "json:dumps"), ("0.5.23", "json:loads")):
+        assert [m.model.cls for m in plan(release, root=root).models] == [cls]
+    left = plan("0.5.19", root=root)
+    assert left.models == () and left.binding("factory/models.A") is not None
+    assert [m.model.cls for m in plan("0.5.19", root=root, beyond_claims=True).models]
 
 
 def test_beyond_claims_the_nearest_spelling_stands_in() -> None:

@@ -8,9 +8,12 @@ from collections.abc import Iterable, Iterator
 from kunlun_adapt.check.bodies import statement
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.documents import in_range
 from kunlun_adapt.plan import HookBinding
 from kunlun_adapt.upstream import Location, Symbol
 
+ENTRY = "EntryClass"
+"""The name by which upstream's modules of models hand out their classes."""
 FORWARD = "forward_"
 PLAIN_TORCH = "native"
 """The dispatch key that leads to the forward in plain PyTorch, which is nobody's device."""
@@ -23,7 +26,53 @@ def rule(context: Context) -> Iterable[Finding]:
     for hook in context.hooks:
         if hook.hook.type == "register" and isinstance(hook.symbol, Symbol):
             yield from _registered(context, hook, hook.symbol)
+    yield from _models(context)
     yield from _dispatch(context)
+
+
+def _models(context: Context) -> Iterator[Finding]:
+    """An architecture for which upstream has a class, and which the map does not replace."""
+    for i, model in enumerate(context.map.models):
+        if model.replaces or not in_range(model.sglang, context.release):
+            continue
+        bound = (m for plan in context.plans for m in plan.models if m.model is model)
+        registry = next((m.registry for m in bound), None)
+        at = _served_by(context, registry, model.architecture)
+        if at is not None:
+            yield Finding.of(
+                "KA210",
+                f"sglang {context.release} has a class for {model.architecture} itself: the start "
+                "is refused where ours would take its place unsaid",
+                context.document.at("models", i, "architecture"),
+                binding=f"factory/models.{model.architecture}",
+                upstream=at,
+                suggestion=f"models[{i}]: add `replaces: true`, or name another architecture",
+            )
+
+
+def _served_by(context: Context, registry: object, architecture: str) -> Location | None:
+    """Return where a module beside the registry names its class of that name `EntryClass`."""
+    reader = context.reader
+    if reader is None or not isinstance(registry, Symbol):
+        return None
+    package = registry.module.rpartition(".")[0]
+    for module in reader.release.modules():
+        if module.rpartition(".")[0] != package:
+            continue
+        file = reader.release.module_file(module)
+        text = reader.release.read(file) if file is not None else None
+        if text is None or architecture.encode() not in text:
+            continue
+        entry = context.facts.resolve(f"{module}.{ENTRY}")
+        node = statement(reader, entry) if isinstance(entry, Symbol) else None
+        value = getattr(node, "value", None)
+        named = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} if value else set()
+        if architecture in named or (
+            isinstance(entry, Symbol) and entry.qualname.rpartition(".")[2] == architecture
+        ):
+            found = context.facts.resolve(f"{module}.{architecture}")
+            return found.location if isinstance(found, Symbol) else Location(str(file), 1)
+    return None
 
 
 def _registered(context: Context, hook: HookBinding, registers: Symbol) -> Iterator[Finding]:

@@ -86,6 +86,17 @@ def _map(context: Context, keys: set[str]) -> Iterator[Finding]:
         if key not in groups and any(s.call is None for s in spellings):
             at = document.key_at("interface", key)
             yield _ungiven(context, f"the map gives no {key!r} to spell", at, key, groups - {""})
+    if model.communication is not None:
+        ids = {entry.hook.id for entry in context.catalog.hooks} | context.catalog.unread
+        name = model.communication.hook
+        if name not in ids:
+            at = document.at("communication", "hook")
+            yield _unknown(f"no hook is called {name!r}", at, name, ids)
+        for j, group in enumerate(model.communication.groups):
+            if f"group.{group}" not in model.interface:
+                at = document.at("communication", "groups", j)
+                message = f"interface.group.{group} does not say what hands out the group"
+                yield _unknown(message, at, f"group.{group}", model.interface)
     yield from _left(context)
     shims = {shim.module for shim in model.shims}
     for entry in context.catalog.hooks:
