@@ -16,9 +16,11 @@ from kunlun_adapt.golden.mla import gather_rows
 from kunlun_adapt.simulator.contract import simulated
 
 
-def _attend(query: Tensor, key: Tensor, value: Tensor, scale: float, causal: bool) -> Tensor:
+def _attend(
+    query: Tensor, key: Tensor, value: Tensor, scale: float, causal: bool, window: int
+) -> Tensor:
     if causal:
-        return attend(query, key, value, scale)
+        return attend(query, key, value, scale, window)
     return torch.cat([attend(row[None], key, value, scale) for row in query])
 
 
@@ -44,7 +46,8 @@ def prefill_attention(
 ) -> None:
     """Variable-length attention over new rows, or over the paged cache.
 
-    The kernel multiplies ``alpha`` by its own ``1/sqrt(dim)``.
+    The kernel multiplies ``alpha`` by its own ``1/sqrt(dim)``. A token sees ``swa_left`` tokens
+    before its own, as by flash attention's window; no public caller says whether its own counts.
     """
     scale = alpha / math.sqrt(q.shape[-1])
     starts, ends = context_qlen_lod_cpu.tolist(), context_kvlen_lod_cpu.tolist()
@@ -59,7 +62,7 @@ def prefill_attention(
             value = gather_pages(v, block_table[index], length)
         else:
             key, value = k[ends[index] : ends[index + 1]], v[ends[index] : ends[index + 1]]
-        out[begin:end].copy_(_attend(q[begin:end], key, value, scale, is_causal))
+        out[begin:end].copy_(_attend(q[begin:end], key, value, scale, is_causal, swa_left))
 
 
 @simulated("kunlun_ops.speculative_attention")
@@ -85,14 +88,17 @@ def speculative_attention(
     qlod_cpu: Tensor | None = None,
     qlod_xpu: Tensor | None = None,
 ) -> None:
-    """Paged attention of the last ``qlen`` tokens of each request; scale 0.0 is 1/sqrt(dim)."""
+    """Paged attention of the last ``qlen`` tokens of each request; scale 0.0 is 1/sqrt(dim).
+
+    ``max_window_size`` is taken for the number that prefill takes, as callers pass the same.
+    """
     factor = scale or 1 / math.sqrt(head_dim)
     query = q.view(batch_num, qlen, head_num, head_dim)
     result = out.view(batch_num, qlen, head_num, v_cache.shape[-1])
     for index, length in enumerate(context_lens_cpu.tolist()):
         key = gather_pages(k_cache, block_tables[index], length)
         value = gather_pages(v_cache, block_tables[index], length)
-        result[index].copy_(attend(query[index], key, value, factor))
+        result[index].copy_(attend(query[index], key, value, factor, max_window_size))
 
 
 @simulated("kunlun_ops.paged_attention")

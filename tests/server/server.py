@@ -88,27 +88,27 @@ class Server:
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Send a JSON request and return the JSON answer; an error carries the server's text."""
-        request = urllib.request.Request(
-            self.url + path,
-            data=json.dumps(body).encode(),
-            headers={"Content-Type": "application/json"},
-        )
+        return json.loads(self.send(path, body))
+
+    def send(self, path: str, body: Mapping[str, Any]) -> bytes:
+        """Send a JSON request and return whatever comes back, if it is no error."""
         try:
-            with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as answer:
-                return json.load(answer)
+            with urllib.request.urlopen(self._request(path, body), timeout=REQUEST_SECONDS) as got:
+                return bytes(got.read())
         except urllib.error.HTTPError as error:
             text = error.read().decode(errors="replace")
             raise ServerFailed(f"{path}: HTTP {error.code}: {text}\n{tail(self.log)}") from error
         except OSError as error:
             raise ServerFailed(f"{path}: {error}\n{tail(self.log)}") from error
 
-    def stream(self, path: str, body: Mapping[str, Any]) -> list[Any]:
-        """Send a JSON request and return the events of its streamed answer."""
-        request = urllib.request.Request(
-            self.url + path,
-            data=json.dumps({**body, "stream": True}).encode(),
-            headers={"Content-Type": "application/json"},
-        )
+    def stream(
+        self, path: str, body: Mapping[str, Any], leave_after: int | None = None
+    ) -> list[Any]:
+        """Send a JSON request and return the events of its streamed answer.
+
+        With `leave_after` the connection is closed after so many, as by a user who goes away.
+        """
+        request = self._request(path, {**body, "stream": True})
         events: list[Any] = []
         with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as answer:
             for line in answer:
@@ -118,12 +118,32 @@ class Server:
                 if data.strip() == "[DONE]":
                     return events
                 events.append(json.loads(data))
+                if len(events) == leave_after:
+                    return events
         raise ServerFailed(f"{path}: the stream ended without [DONE]\n{tail(self.log)}")
 
     def prefills(self) -> list[int]:
         """New tokens of each prefill so far, by the log."""
         text = self.log.read_text(encoding="utf-8", errors="replace")
         return [int(count) for count in _PREFILL.findall(text)]
+
+    def _request(self, path: str, body: Mapping[str, Any]) -> urllib.request.Request:
+        return urllib.request.Request(
+            self.url + path,
+            data=json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+
+    def resident_bytes(self) -> dict[int, int]:
+        """Memory of each process of the server, by process id; shared pages count in each."""
+        resident = {}
+        for member in _session(self.process.pid):
+            try:
+                pages = Path(f"/proc/{member}/statm").read_text(encoding="utf-8").split()[1]
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            resident[member] = int(pages) * os.sysconf("SC_PAGE_SIZE")
+        return resident
 
     def flush_cache(self) -> None:
         """Forget all cached prefixes; waits a moment for requests that have just ended."""

@@ -52,12 +52,26 @@ def test_prefill_has_a_scale_of_its_own(causal):
         ({"v": torch.randn(5, 2, 16)}, "v is .5, 2, 16., expected"),
         ({"block_table": torch.zeros(3, 2, dtype=torch.int32)}, "expected .B.1.: .*B=3"),
         ({"swa_right": 4}, "swa_right is 4"),
+        ({"swa_left": 4}, "a window ends with the token itself"),
+        ({"swa_left": 4, "swa_right": 0, "is_causal": False}, "a window ends with"),
     ],
 )
 def test_prefill_refuses(changes, problem):
     rows = {name: torch.randn(5, 2, 32) for name in ("q", "k", "v")}
     with pytest.raises(ContractError, match=problem):
         prefill(**{**rows, **changes})
+
+
+def test_both_ops_see_the_window_before_a_token_and_the_token():
+    q, k, v = (torch.randn(5, 2, 32) for _ in range(3))
+    mask = torch.ones(5, 5, dtype=torch.bool).tril().triu(-2)
+    rows = [x.transpose(0, 1)[None] for x in (q, k, v)]
+    want = scaled_dot_product_attention(*rows, attn_mask=mask)[0].transpose(0, 1)
+    got = prefill(q, k, v, swa_left=2, swa_right=0)
+    torch.testing.assert_close(got, want, atol=1e-5, rtol=1e-5)
+    # The cache holds 3 tokens: with two earlier ones all are seen, with one the first is not.
+    assert torch.equal(speculative(max_window_size=2), speculative())
+    assert not torch.allclose(speculative(max_window_size=1), speculative())
 
 
 def speculative(**changes):

@@ -31,11 +31,11 @@ class UnsupportedAttentionError(RuntimeError):
 
 
 class KunlunAttentionBackend(AttentionBackend):
-    """Grouped-query and latent attention over paged caches.
+    """Grouped-query, sliding-window and latent attention over paged caches.
 
     Serves prefill, chunked prefill, mixed batches and decode. Refuses by name what it
-    cannot serve: sliding windows, logit caps, cross attention, bidirectional attention and
-    speculative verification.
+    cannot serve: windows over latent caches, logit caps, cross attention, bidirectional
+    attention and speculative verification.
     """
 
     def __init__(self, runner: Any) -> None:
@@ -116,6 +116,7 @@ class KunlunAttentionBackend(AttentionBackend):
         assert isinstance(meta, DecodeMetadata)
         query = q.reshape(-1, 1, layer.tp_q_head_num, layer.qk_head_dim)
         out = self._output(query, meta.batch, layer)
+        window = () if self._latent else (_window(layer),)
         self._decode_op(
             query[: meta.batch],
             *self._caches(layer),
@@ -125,6 +126,7 @@ class KunlunAttentionBackend(AttentionBackend):
             meta.seq_lens,
             meta.max_seq_len,
             layer.scaling,
+            *window,
         )
         return out.view(out.shape[0], -1)
 
@@ -168,6 +170,7 @@ class KunlunAttentionBackend(AttentionBackend):
                 meta.q_total,
                 meta.kv_total,
                 layer.scaling,
+                _window(layer),
             )
         return out.view(out.shape[0], -1)
 
@@ -206,9 +209,8 @@ class KunlunAttentionBackend(AttentionBackend):
     def _admit(self, layer: Any, extra: dict[str, Any]) -> None:
         if layer.layer_id in self._checked and not extra:
             return
-        window = layer.sliding_window_size
         refused = {
-            "a sliding window": window is not None and window > -1,
+            "a sliding window over a latent cache": self._latent and _window(layer) >= 0,
             "a logit cap": bool(layer.logit_cap),
             "cross attention": layer.is_cross_attention,
             "bidirectional attention": layer.attn_type != AttentionType.DECODER,
@@ -221,6 +223,12 @@ class KunlunAttentionBackend(AttentionBackend):
                     "backend does not serve; choose another --attention-backend"
                 )
         self._checked.add(layer.layer_id)
+
+
+def _window(layer: Any) -> int:
+    """How many tokens before its own a token of ``layer`` sees; -1 for all of them."""
+    window = layer.sliding_window_size
+    return -1 if window is None else int(window)
 
 
 def create_backend(runner: Any) -> KunlunAttentionBackend:

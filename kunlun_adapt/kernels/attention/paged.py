@@ -29,6 +29,7 @@ def prefill_raw(
     q_total: int,
     kv_total: int,
     scale: float,
+    window: int,
 ) -> Tensor:
     """Prefill without a cached prefix: ``kunlun_ops.prefill_attention`` on the new rows.
 
@@ -36,12 +37,13 @@ def prefill_raw(
     the result is cut back.
     """
     dim, v_dim = q.shape[-1], value.shape[-1]
+    lods = (q_lod_cpu, q_lod, q_lod_cpu, q_lod)
     if v_dim == dim:
-        _prefill(q, key, value, out, block_table, q_lod_cpu, q_lod, q_lod_cpu, q_lod, scale, False)
+        _prefill(q, key, value, out, block_table, *lods, scale, window, False)
         return out
     wide = torch.empty_like(q)
     value = pad(value, (0, dim - v_dim))
-    _prefill(q, key, value, wide, block_table, q_lod_cpu, q_lod, q_lod_cpu, q_lod, scale, False)
+    _prefill(q, key, value, wide, block_table, *lods, scale, window, False)
     out[:q_total].copy_(wide[:q_total, :, :v_dim])
     return out
 
@@ -61,6 +63,7 @@ def prefill_paged(
     q_total: int,
     kv_total: int,
     scale: float,
+    window: int,
 ) -> Tensor:
     """Prefill over a cached prefix: ``kunlun_ops.prefill_attention`` on the paged cache."""
     _prefill(
@@ -74,6 +77,7 @@ def prefill_paged(
         kv_lod_cpu,
         kv_lod,
         scale,
+        window,
         True,
     )
     return out
@@ -90,6 +94,7 @@ def _prefill(
     kv_lod_cpu: Tensor,
     kv_lod: Tensor,
     scale: float,
+    window: int,
     paged: bool,
 ) -> None:
     kunlun_ops.prefill_attention(
@@ -108,8 +113,8 @@ def _prefill(
         context_kvlen_lod_xpu=kv_lod,
         alibi_slopes=None,
         softmax_lse=None,
-        swa_left=-1,
-        swa_right=-1,
+        swa_left=window,
+        swa_right=-1 if window < 0 else 0,
         sink=None,
     )
 
@@ -124,6 +129,7 @@ def decode_speculative(
     seq_lens: Tensor,
     max_seq_len: int,
     scale: float,
+    window: int,
 ) -> Tensor:
     """Decode of one or more tokens per request: ``kunlun_ops.speculative_attention``."""
     batch, q_len, heads, dim = q.shape
@@ -144,7 +150,7 @@ def decode_speculative(
         kv_head_num=value_cache.shape[1],
         block_size=key_cache.shape[2],
         max_num_blocks_per_seq=block_table.shape[1],
-        max_window_size=-1,
+        max_window_size=window,
         block_tables=block_table,
         sink=None,
     )
@@ -161,11 +167,12 @@ def decode_paged(
     seq_lens: Tensor,
     max_seq_len: int,
     scale: float,
+    window: int,
 ) -> Tensor:
     """Decode of one token per request: ``kunlun_ops.paged_attention``.
 
-    This form has no scale argument and its value width is fixed at 128, so the tier
-    admits only head dimension 128 with the default scale.
+    This form has no scale and no window argument and its value width is fixed at 128, so
+    the tier admits only head dimension 128 with the default scale and no window.
     """
     kunlun_ops.paged_attention(
         out=out.squeeze(1),

@@ -27,7 +27,7 @@ def caches(dim, v_dim, dtype, blocks=9):
     return torch.randn(*shape, dim, dtype=dtype), torch.randn(*shape, v_dim, dtype=dtype)
 
 
-def prefill_call(new, total, dim, v_dim, dtype):
+def prefill_call(new, total, dim, v_dim, dtype, window=-1):
     key_cache, value_cache = caches(dim, v_dim, dtype)
     table = torch.tensor([[1, 2, 3], [4, 5, 6]], dtype=torch.int32)
     q_lod, kv_lod = running_sum(torch.tensor(new)), running_sum(torch.tensor(total))
@@ -38,7 +38,7 @@ def prefill_call(new, total, dim, v_dim, dtype):
     q = torch.randn(sum(new), HEADS, dim, dtype=dtype)
     out = torch.full((sum(new), HEADS, v_dim), float("nan"), dtype=dtype)
     lods = (q_lod, q_lod.clone(), kv_lod, kv_lod.clone())
-    tail = (sum(new), sum(total), 0.7 / math.sqrt(dim))
+    tail = (sum(new), sum(total), 0.7 / math.sqrt(dim), window)
     return [q, *rows, key_cache, value_cache, out, table, *lods, *tail]
 
 
@@ -51,34 +51,38 @@ def same(adapter, reference, call, out_at, dtype):
 
 @pytest.mark.parametrize("dtype", list(TOLERANCE))
 @pytest.mark.parametrize(("dim", "v_dim"), [(32, 32), (64, 64), (128, 128), (192, 128)])
-def test_raw_prefill(dim, v_dim, dtype):
+@pytest.mark.parametrize("window", [-1, 7])
+def test_raw_prefill(dim, v_dim, dtype, window):
     before = calls["kunlun_ops.prefill_attention"]
-    call = prefill_call([5, 33], [5, 33], dim, v_dim, dtype)
+    call = prefill_call([5, 33], [5, 33], dim, v_dim, dtype, window)
     same(paged.prefill_raw, golden.paged_prefill_attention, call, 5, dtype)
     assert calls["kunlun_ops.prefill_attention"] == before + 1
 
 
 @pytest.mark.parametrize("dtype", list(TOLERANCE))
 @pytest.mark.parametrize("new", [[1, 1], [4, 17], [20, 40]])
-def test_paged_prefill_over_a_prefix(new, dtype):
-    call = prefill_call(new, [20, 40], 64, 64, dtype)
+@pytest.mark.parametrize("window", [-1, 7])
+def test_paged_prefill_over_a_prefix(new, dtype, window):
+    call = prefill_call(new, [20, 40], 64, 64, dtype, window)
     same(paged.prefill_paged, golden.paged_prefill_attention, call, 5, dtype)
 
 
 @pytest.mark.parametrize("dtype", list(TOLERANCE))
 @pytest.mark.parametrize("q_len", [1, 3])
-def test_decode(q_len, dtype):
-    call = decode_call(q_len, 64, dtype)
+@pytest.mark.parametrize("window", [-1, 0, 7])
+def test_decode(q_len, dtype, window):
+    call = decode_call(q_len, 64, dtype, window=window)
     same(paged.decode_speculative, golden.paged_decode_attention, call, 3, dtype)
 
 
-def decode_call(q_len, dim, dtype, scale=None):
+def decode_call(q_len, dim, dtype, scale=None, window=-1):
     key_cache, value_cache = caches(dim, dim, dtype)
     table = torch.tensor([[1, 2, 3], [4, 5, 6]], dtype=torch.int32)
     lens = torch.tensor([16, 35], dtype=torch.int32)
     q = torch.randn(2, q_len, HEADS, dim, dtype=dtype)
     scale = scale or 0.7 / math.sqrt(dim)
-    return [q, key_cache, value_cache, torch.empty_like(q), table, lens, lens.clone(), 35, scale]
+    out = torch.empty_like(q)
+    return [q, key_cache, value_cache, out, table, lens, lens.clone(), 35, scale, window]
 
 
 def test_decode_by_the_kernel_without_a_scale():

@@ -54,20 +54,22 @@ def test_prefill(dim, v_dim, q_total, kv_total, tier):
 
 
 @pytest.mark.parametrize(
-    ("dim", "q_len", "scale", "newer", "tier"),
+    ("dim", "q_len", "scale", "window", "newer", "tier"),
     [
-        (64, 1, 0.125, True, "xpu_speculative"),
-        (64, 4, 0.125, True, "xpu_speculative"),
-        (16, 1, 0.25, True, "golden"),
-        (128, 1, 128**-0.5, None, "xpu_paged"),
-        (128, 1, 0.1, None, "golden"),
-        (128, 2, 128**-0.5, None, "golden"),
-        (64, 1, 0.125, None, "golden"),
+        (64, 1, 0.125, -1, True, "xpu_speculative"),
+        (64, 4, 0.125, -1, True, "xpu_speculative"),
+        (64, 1, 0.125, 22, True, "xpu_speculative"),
+        (16, 1, 0.25, -1, True, "golden"),
+        (128, 1, 128**-0.5, -1, None, "xpu_paged"),
+        (128, 1, 128**-0.5, 22, None, "golden"),
+        (128, 1, 0.1, -1, None, "golden"),
+        (128, 2, 128**-0.5, -1, None, "golden"),
+        (64, 1, 0.125, -1, None, "golden"),
     ],
 )
-def test_decode(dim, q_len, scale, newer, tier):
+def test_decode(dim, q_len, scale, window, newer, tier):
     shapes = {"q": (3, q_len, 4, dim), "value_cache": (9, 2, 16, dim)}
-    given = {"scale": scale, "op.kunlun_ops.speculative_attention": newer}
+    given = {"scale": scale, "window": window, "op.kunlun_ops.speculative_attention": newer}
     assert serving("paged_decode_attention", "bfloat16", shapes, **given) == tier
 
 
