@@ -91,6 +91,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
     "Shim": {
         "module": "The module that upstream will import.",
         "provide": "The module of ours that stands in.",
+        "shadows": "Whether it stands in also where the real package is installed.",
     },
     "Served": {"simulator": "Whether it does."},
     "OutOfTreeModel": {

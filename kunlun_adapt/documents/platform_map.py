@@ -127,6 +127,7 @@ class Shim(Strict):
 
     module: Target
     provide: Target | None = None
+    shadows: bool = False
     status: Standing = "active"
     profiles: list[ProfileName] = ["card", "simulator"]
     sglang: Range = ANY

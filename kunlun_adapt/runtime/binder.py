@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import logging
 import os
 import pkgutil
@@ -19,6 +18,7 @@ from kunlun_adapt.runtime.imports import when_imported
 from kunlun_adapt.runtime.models import register_model
 from kunlun_adapt.runtime.operators import OWN
 from kunlun_adapt.runtime.references import Patched, holders, since, static
+from kunlun_adapt.runtime.stand_ins import put_stand_in
 from kunlun_adapt.runtime.stop import refuse_failures
 
 logger = logging.getLogger("kunlun_adapt")
@@ -39,26 +39,11 @@ class Binder:
         """Give an environment variable its default."""
         os.environ.setdefault(name, default)
 
-    def shim(self, id: str, module: str, provide: str, *, required: bool) -> None:
-        """Put a stand-in where `module` is not installed; a real package is never shadowed.
-
-        What is installed but cannot be found properly is reported, not covered up.
-        """
-        entry = ledger.enter(id, required)
-        try:
-            if sys.modules.get(module) is not None or _installed(module):
-                entry.state = "elsewhere"
-                entry.detail = f"{module} is installed; no stand-in needed"
-                return
-            stand_in = importlib.import_module(provide)
-            _put_in_place(module, stand_in)
-        except Exception as error:  # a package in the way, or a stand-in, may raise anything
-            entry.fail(f"no stand-in {provide} for {module}: {type(error).__name__}: {error}")
-            return
-        if importlib.import_module(module) is stand_in:
-            entry.state = "applied"
-        else:
-            entry.fail(f"importing {module} does not give {provide}")
+    def shim(
+        self, id: str, module: str, provide: str, *, required: bool, shadows: bool = False
+    ) -> None:
+        """Put a stand-in where `module` is absent, or where the map says that it shadows it."""
+        put_stand_in(ledger.enter(id, required), module, provide, shadows=shadows)
 
     def member(self, id: str, name: str, impl: str | None = None) -> None:
         """Note a member of the platform class; it is read back from upstream's live platform.
@@ -225,25 +210,3 @@ def _owner(module: ModuleType, attribute: str) -> tuple[Any, str]:
 
 def _generated(operator: str, function: str) -> Any:
     return getattr(importlib.import_module(f"{PACKAGE}.operators.{operator}"), function)
-
-
-def _installed(module: str) -> bool:
-    """Tell whether a package is installed. Raises where one is there and broken."""
-    parent = module.rpartition(".")[0]
-    if parent and not _installed(parent):
-        return False
-    try:
-        spec = importlib.util.find_spec(module)
-    except ValueError:  # loaded by hand, without a spec
-        return True
-    if spec is not None and spec.loader is None and spec.origin is None:
-        places = ", ".join(spec.submodule_search_locations or ())
-        raise ImportError(f"{places} is a folder of that name without a package in it; remove it")
-    return spec is not None
-
-
-def _put_in_place(module: str, stand_in: ModuleType) -> None:
-    parent, _, name = module.rpartition(".")
-    if parent:
-        setattr(importlib.import_module(parent), name, stand_in)
-    sys.modules[module] = stand_in

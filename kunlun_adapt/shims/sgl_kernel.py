@@ -6,20 +6,9 @@ provides nothing: asking for a kernel names the kernel and what to do about it.
 
 from __future__ import annotations
 
-from typing import NoReturn
+from kunlun_adapt.shims.standin import stand_in
 
 # Upstream compares this with the version that it was built against, unless
 # SGLANG_SKIP_SGL_KERNEL_VERSION_CHECK is set, which the card profile does.
 __version__ = "0.0.0+kunlun-adapt"
-__path__: list[str] = []
-
-
-def __getattr__(name: str) -> NoReturn:
-    # A missing dunder is how Python and inspect probe a module; it must stay an ordinary miss.
-    if name.startswith("__"):
-        raise AttributeError(f"module 'sgl_kernel' has no attribute {name!r}")
-    raise AttributeError(
-        f"sgl_kernel.{name} is not provided on this platform (kunlun_adapt.shims.sgl_kernel); "
-        "bind the upstream function that calls it in an operator recipe (operator_recipes/)",
-        name=name,
-    )
+__getattr__ = stand_in("sgl_kernel", __name__)
