@@ -141,11 +141,15 @@ def _served(plan: Plan) -> tuple[Plan, bool]:
         )
     if not missing:
         return plan, False
+    gone = {binding.id for binding, _ in missing}
+    warm_up = plan.warm_up
     kept = replace(
         plan,
-        members=tuple(m for m in plan.members if not isinstance(m.symbol, Missing)),
-        hooks=tuple(h for h in plan.hooks if not isinstance(h.symbol, Missing)),
-        kernels=tuple(k for k in plan.kernels if not isinstance(k.symbol, Missing)),
+        members=tuple(m for m in plan.members if m.binding.id not in gone),
+        hooks=tuple(h for h in plan.hooks if h.binding.id not in gone),
+        kernels=tuple(k for k in plan.kernels if k.binding.id not in gone),
+        models=tuple(m for m in plan.models if m.binding.id not in gone),
+        warm_up=None if warm_up is None or warm_up.binding.id in gone else warm_up,
     )
     return kept, True
 
