@@ -44,7 +44,8 @@ TIERS: dict[TinyModel, dict[str, set[str]]] = {
     LLAMA: {**LAYERS, **DENSE, **ATTENTION},
     QWEN2: {**LAYERS, **DENSE, **ATTENTION},
     QWEN3: {**LAYERS, **DENSE, **ATTENTION},
-    OLMO3: {**LAYERS, **DENSE, **ATTENTION},
+    # Its norms come after attention and MLP, so that none adds a residual.
+    OLMO3: {**LAYERS, **DENSE, **ATTENTION, "rms_norm": {"xpu_rmsnorm"}},
     QWEN3_MOE: {**LAYERS, **ATTENTION, **EXPERTS, "moe_topk": {"xpu_softmax_topk_norm"}},
     QWEN2_MOE: {
         **LAYERS,
@@ -54,13 +55,8 @@ TIERS: dict[TinyModel, dict[str, set[str]]] = {
         **GATED_EXPERT,
         "moe_topk": {"xpu_softmax_topk"},
     },
-    DEEPSEEK_V2: {
-        **LAYERS,
-        **DENSE,
-        **LATENT_ATTENTION,
-        **EXPERTS,
-        "moe_topk": {"xpu_softmax_topk"},
-    },
+    # Its groups without a bias are routed by upstream's own torch code.
+    DEEPSEEK_V2: {**LAYERS, **DENSE, **LATENT_ATTENTION, **EXPERTS},
     DEEPSEEK_V3: {**LAYERS, **DENSE, **LATENT_ATTENTION, **EXPERTS, **GROUPED_ROUTING},
 }
 
@@ -116,7 +112,8 @@ class Deployment:
     def tiers(self) -> dict[str, set[str]]:
         """The tiers that serve, by operator."""
         tiers = dict(TIERS[self.model])
-        if self.chunk and "fused_experts" in tiers:
+        # Two experts per token, and 399 of these pairs at most in the tier for few rows.
+        if self.chunk and 2 * self.chunk < 400 and "fused_experts" in tiers:
             tiers["fused_experts"] = {"xpu_small"}
         return tiers
 
@@ -130,26 +127,28 @@ class Deployment:
         return 2 + ranks + (1 if self.data_parallel > 1 else 0)
 
 
-# Each page size with each kind of cache; chunks of one page, so that prompts are cut.
+# Each page size with each kind of cache; chunks of a page or little more, so that prompts are cut.
+# With experts, chunks of 512 cut none, but keep requests that come together from filling a prefill
+# of 1024 tokens, from which on another tier serves: whether they do is a matter of time.
 DEPLOYMENTS = (
     Deployment(LLAMA, 1, 16),
     Deployment(LLAMA, 16),
     Deployment(LLAMA, 128, 128),
-    Deployment(QWEN3_MOE, 16),
-    Deployment(DEEPSEEK_V3, 16),
+    Deployment(QWEN3_MOE, 16, 512),
+    Deployment(DEEPSEEK_V3, 16, 512),
     Deployment(DEEPSEEK_V3, 1, 16, full=True),
     Deployment(DEEPSEEK_V3, 128, 128, full=True),
-    Deployment(QWEN3_MOE, 128, full=True),
+    Deployment(QWEN3_MOE, 128, 512, full=True),
     Deployment(QWEN2, 16, full=True),
     Deployment(QWEN3, 128, 128, full=True),
-    Deployment(QWEN2_MOE, 16, full=True),
+    Deployment(QWEN2_MOE, 16, 512, full=True),
     Deployment(OLMO3, 16, full=True),
     Deployment(OLMO3, 1, 16, full=True),
     Deployment(OLMO3, 128, 128, full=True),
-    Deployment(DEEPSEEK_V2, 16, full=True),
+    Deployment(DEEPSEEK_V2, 16, 512, full=True),
     Deployment(LLAMA, 16, tensor_parallel=2, full=True),
-    Deployment(QWEN3_MOE, 16, tensor_parallel=2, full=True),
+    Deployment(QWEN3_MOE, 16, 512, tensor_parallel=2, full=True),
     Deployment(LLAMA, 16, pipeline_parallel=2, full=True),
-    Deployment(QWEN3_MOE, 16, pipeline_parallel=2, full=True),
+    Deployment(QWEN3_MOE, 16, 512, pipeline_parallel=2, full=True),
     Deployment(LLAMA, 16, data_parallel=2, full=True),
 )
