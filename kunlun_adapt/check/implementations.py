@@ -35,6 +35,11 @@ class Implementation:
     is_async: bool = False
     iterates: bool = False
     """An async generator: what is called with `async for`, and cannot be awaited."""
+    module: str = ""
+    """The module that defines it, of a function whose text is at hand."""
+    file: str = ""
+    """That module's file, from the folder of its top-level package."""
+    node: ast.stmt | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +121,18 @@ class Implementations:
             returns = node.returns if plain else None
             is_async = isinstance(node, ast.AsyncFunctionDef)
             iterates = is_async_generator(node)
-            return Implementation(path, "function", signature, where, returns, is_async, iterates)
+            return Implementation(
+                path,
+                "function",
+                signature,
+                where,
+                returns,
+                is_async,
+                iterates,
+                module=module,
+                file=_shown(module, found.file),
+                node=node,
+            )
         kind = "class" if isinstance(node, ast.ClassDef) else "value"
         return Implementation(path, kind, None, where)
 
@@ -204,6 +220,13 @@ class Implementations:
     @cached_property
     def _own_modules(self) -> list[str]:
         return [name for root in self._root(OWN) or [] for name in _below(root, OWN)]
+
+
+def _shown(module: str, file: Path) -> str:
+    parts = module.split(".")
+    if file.name != "__init__.py":
+        parts.pop()
+    return "/".join([*parts, file.name])
 
 
 def _role(symbol: Symbol) -> str:

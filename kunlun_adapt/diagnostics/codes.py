@@ -109,6 +109,7 @@ CODES: dict[str, Code] = {
         Code("KA311", "reads-values", _E, "a condition that would wait for the device"),
         Code("KA312", "weight-layout", _E, "a fallback that takes the weights in another layout"),
         Code("KA313", "planned", _I, "bindings whose implementation is still to come"),
+        Code("KA314", "host-sync", _E, "a kernel that waits for the device inside a capture"),
         Code("KA401", "target-bound-twice", _E, "two bindings patch one target in one release"),
         Code("KA402", "hook-on-replaced-class", _E, "a hook on a class that a binding replaces"),
         Code("KA403", "order-unstated", _W, "hooks on one call whose order nothing states"),

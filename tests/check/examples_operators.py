@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.check.bench import RECIPE
+from tests.check.bench import IMPLS, RECIPE
 from tests.check.examples import WHEN, Example
 
 SECOND = """\
@@ -31,5 +31,10 @@ EXAMPLES: dict[str, Example] = {
     "KA312": Example(
         lambda b: b.edit(RECIPE, "    fixed: {turn", "    weights: packed\n    fixed: {turn"),
         RECIPE, "golden\n    fallback", suggests="give the fallback the layout `weights: packed`",
+    ),
+    "KA314": Example(
+        lambda b: b.edit(IMPLS, "turn):\n    return x",
+                         "turn):\n    scale = x.abs().max().item()\n    return x / scale"),
+        RECIPE, '"our_impls:swiglu"', suggests="mark the operator `capture: eager`",
     ),
 }  # fmt: skip

@@ -22,6 +22,7 @@ from kunlun_adapt.check.rules import (
     hook_breaks_kind,
     hook_on_replaced_class,
     hook_on_value,
+    host_sync,
     implementation_not_found,
     implementation_signature,
     import_time_value,
@@ -87,6 +88,7 @@ DOCUMENT_RULES: tuple[Rule, ...] = (
     no_golden.rule,
     tier_overlap.rule,
     weight_layout.rule,
+    host_sync.rule,
     claim_beyond_lock.rule,
 )
 """What a workspace owes to itself, whatever the release."""

@@ -1,0 +1,72 @@
+"""KA314: a kernel that waits for the device, in an operator that may be captured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.host_syncs import host_syncs
+from kunlun_adapt.check.impl_uses import find
+from kunlun_adapt.check.implementations import Implementation
+from kunlun_adapt.check.tables import binding_of
+from kunlun_adapt.diagnostics import Finding, Position, Severity
+from kunlun_adapt.documents import Document, OperatorRecipe
+from kunlun_adapt.documents.operator_recipe import GOLDEN
+
+SHOWN = 3
+
+
+def rule(context: Context) -> Iterable[Finding]:
+    """Read what runs inside a capture, down to the functions of its package that it calls.
+
+    Of the golden it only informs: it is the last resort, and no adapter.
+    """
+    for recipe in context.active_operators:
+        model = recipe.model
+        if model.capture != "safe":
+            continue
+        binding = binding_of(context, recipe)
+        for path, position in _adapters(recipe):
+            if places := _waits(context, recipe, path):
+                yield Finding.of(
+                    "KA314",
+                    f"{path} waits for the device at {places}, and its operator is marked "
+                    "`capture: safe`",
+                    position,
+                    binding=binding,
+                    suggestion="let it read only what the host knows, or mark the operator "
+                    "`capture: eager`",
+                )
+        golden = model.golden
+        serves = any(tier.name == GOLDEN and tier.impl is None for tier in model.kernels)
+        if golden is not None and serves and (places := _waits(context, recipe, golden)):
+            yield Finding.of(
+                "KA314",
+                f"{golden} reads values on the host at {places}: a captured call must not fall "
+                "back to it",
+                recipe.at("golden"),
+                binding=binding,
+                severity=Severity.INFO,
+            )
+
+
+def _adapters(recipe: Document[OperatorRecipe]) -> Iterator[tuple[str, Position]]:
+    for i, tier in enumerate(recipe.model.kernels):
+        if tier.impl is not None:
+            yield tier.impl, recipe.at("kernels", i, "impl")
+    for i, bind in enumerate(recipe.model.binds):
+        if bind.returns is not None:
+            yield bind.returns, recipe.at("binds", i, "returns")
+
+
+def _waits(context: Context, recipe: Document[OperatorRecipe], path: str) -> str:
+    """Spell where a function waits, or nothing."""
+    function = find(context, path)
+    if not isinstance(function, Implementation):
+        return ""  # KA301 says it
+    tensors = [name for name, kind in recipe.model.params.items() if kind.startswith("Tensor")]
+    syncs = host_syncs(function, tensors, partial(find, context))
+    listed = [f"`{sync.text}` ({sync.place})" for sync in syncs[:SHOWN]]
+    more = f" and {len(syncs) - SHOWN} more" if len(syncs) > SHOWN else ""
+    return ", ".join(listed) + more
