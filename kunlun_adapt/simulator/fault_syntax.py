@@ -73,7 +73,7 @@ class Fault:
     def __str__(self) -> str:
         words = [self.kind, *([self.op] if self.op else [])]
         words += [f"{name}={_spell(value)}" for name, value in self.where.items()]
-        words += [f"{name}={int(value) if value == int(value) else value}" for name, value in self.settings.items() if value]
+        words += [f"{name}={_spell(value)}" for name, value in self.settings.items() if value]
         return " ".join(words)
 
 
@@ -221,6 +221,8 @@ def _refuse_contradictions(faults: tuple[Fault, ...]) -> None:
 def _spell(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ",".join(map(str, value)) + "]"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return "null" if value is None else str(value)
 
 

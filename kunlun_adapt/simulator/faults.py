@@ -34,7 +34,15 @@ def is_missing(op: str) -> bool:
 @functools.cache
 def injected() -> tuple[Fault, ...]:
     """Return the faults that the environment asks for, read once. Raises AdaptError."""
-    return parse(os.environ.get(VARIABLE, ""))
+    faults = parse(os.environ.get(VARIABLE, ""))
+    if faults:
+        os.register_at_fork(after_in_child=lambda: _start_over(faults))
+    return faults
+
+
+def _start_over(faults: tuple[Fault, ...]) -> None:
+    for fault in faults:
+        fault.seen = fault.fired = 0
 
 
 def inject(contract: Contract, function: Callable[..., Any]) -> Callable[..., Any]:
