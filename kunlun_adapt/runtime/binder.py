@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from kunlun_adapt.runtime import ledger
+from kunlun_adapt.runtime.first_calls import watched
 from kunlun_adapt.runtime.generated import PACKAGE
 from kunlun_adapt.runtime.imports import when_imported
 from kunlun_adapt.runtime.models import register_model
@@ -37,7 +38,9 @@ class Binder:
 
     def environment(self, name: str, default: str) -> None:
         """Give an environment variable its default."""
-        os.environ.setdefault(name, default)
+        given = os.environ.setdefault(name, default)
+        why = "the map's default" if given == default else "as given; the map's default is not used"
+        ledger.choose(f"env.{name}", given, why)
 
     def shim(
         self, id: str, module: str, provide: str, *, required: bool, shadows: bool = False
@@ -54,6 +57,7 @@ class Binder:
         self._members.append((entry, name))
         if impl is not None:
             self._handed_out.append((entry, impl))
+            ledger.choose(id, impl, "handed out by the platform")
 
     def load_members(self) -> None:
         """Load what the platform hands out, so that a class that is not there fails by name.
@@ -84,7 +88,7 @@ class Binder:
             if isinstance(original, (classmethod, staticmethod, property)):
                 kind = type(original).__name__
                 raise TypeError(f"{module}.{attribute} is a {kind}; use a hook of type `replace`")
-            served = _generated(operator, function)
+            served = watched(id, _generated(operator, function))
             served.__wrapped__ = original
             setattr(owner, name, served)
             if static(owner, name) is not served:
@@ -107,7 +111,7 @@ class Binder:
         def change(upstream: ModuleType) -> None:
             owner, name = _owner(upstream, attribute)
             cls = getattr(owner, name)
-            served = _generated(operator, function)
+            served = watched(id, _generated(operator, function))
             cls.register_oot_forward(cls, served, self._key)
             # Upstream offers no way to ask; this table is what its dispatch reads.
             if cls._oot_forward_registry.get(self._key, {}).get(cls) is not served:

@@ -6,29 +6,32 @@ Nothing here runs per call but the counter increments in the generated text itse
 from __future__ import annotations
 
 import importlib
-import logging
 import os
 from typing import Any
 
-from kunlun_adapt.runtime import ledger
-
-logger = logging.getLogger("kunlun_adapt")
+from kunlun_adapt.runtime import fallbacks, ledger, switches
 
 
 class CallRefused(RuntimeError):
-    """A call that no tier serves, or that passes what the binding may not ignore."""
+    """A call that no tier serves, that may not fall back, or passes what may not be ignored."""
 
 
 def tally(operator: str, tiers: tuple[str, ...]) -> list[int]:
     """Return the counters of an operator's tiers, in order; the ledger reads the same list."""
-    return ledger.tally(operator, tiers)
+    return ledger.tally(operator, tiers, fallbacks.Watched if switches.no_fallback() else list)
 
 
 def fell_back(operator: str, tier: str, arguments: dict[str, Any]) -> None:
-    """Log the first call of a fallback tier, with the shapes and dtypes that led there."""
+    """Log and record the first call of a fallback tier, with the shapes and dtypes that led there.
+
+    Raises CallRefused, for every such call, where the user wants no fallback.
+    """
     reason = describe(arguments)
-    ledger.fallback(operator, tier, reason)
-    logger.warning("%s: using fallback implementation %s for %s", operator, tier, reason)
+    first = fallbacks.record(operator, tier, reason)
+    if switches.no_fallback():
+        first.refused += 1
+        fallbacks.uncount(operator, tier)
+        raise CallRefused(fallbacks.refused(operator, tier, first, reason))
 
 
 def refuse(binding: str, arguments: dict[str, Any]) -> CallRefused:
@@ -72,9 +75,13 @@ def exists(op: str) -> bool:
 def setting(scope: str, name: str) -> Any:
     """Return what a condition reads once: an environment variable, or whether an op exists."""
     if scope == "env":
-        return os.environ.get(name)
+        given = os.environ.get(name)
+        ledger.choose(f"env.{name}", "not set" if given is None else given, "read by conditions")
+        return given
     if scope == "op":
-        return exists(name)
+        there = exists(name)
+        ledger.choose(f"op.{name}", "present" if there else "absent", "asked by conditions")
+        return there
     raise LookupError(f"conditions cannot read {scope}.{name}")
 
 

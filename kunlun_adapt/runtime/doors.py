@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import importlib
-import logging
 from typing import Any
 
 from kunlun_adapt.diagnostics.finding import AdaptError
-from kunlun_adapt.runtime import ledger, roles
+from kunlun_adapt.runtime import ledger, report, roles
 from kunlun_adapt.runtime.binder import Binder
+from kunlun_adapt.runtime.disabled import Without, disabled
 from kunlun_adapt.runtime.generated import PACKAGE, publish
 from kunlun_adapt.runtime.hooks import HookInstaller, read_back_after_apply
 from kunlun_adapt.runtime.prepare import installed_sglang, map_revision, prepare
 from kunlun_adapt.runtime.selection import check_selection
 from kunlun_adapt.runtime.stop import refuse_failures, stop_for, stop_unexpected
-
-logger = logging.getLogger("kunlun_adapt")
+from kunlun_adapt.runtime.switches import check_switches
 
 WORKER = "scheduler"
 """The process that asks the platform for its classes; the others never import them."""
@@ -23,6 +22,7 @@ WORKER = "scheduler"
 _binder: Binder | None = None
 _platform: str | None = None
 _hooked = False
+_disabled: frozenset[str] = frozenset()
 
 
 def platform() -> str | None:
@@ -35,23 +35,25 @@ def open_early_door(profile: str) -> str:
 
     Opens once per process. Raises SystemExit(1), with the reason on stderr, where it cannot.
     """
-    global _binder, _platform
+    global _binder, _platform, _disabled
     if _platform is not None:
         return _platform
     title = "the platform cannot be activated"
     try:
         check_selection()
+        check_switches()
         if profile == "simulator":
             from kunlun_adapt import simulator
 
             simulator.install()
         bindings = _publish(profile)
         _binder = Binder(bindings.DISPATCH_KEY)
-        bindings.install(_binder)
+        _disabled = disabled(bindings)
+        bindings.install(Without(_binder, _disabled))
         _binder.judge()
         ledger.settle_with(_binder.settle)
         ledger.start_writer()
-        _say_hello(bindings)
+        report.expect()
     except AdaptError as error:
         raise stop_for(error, title) from error
     except Exception as error:  # upstream would log an exception and go on without us
@@ -72,24 +74,9 @@ def _publish(profile: str) -> Any:
     publish(made.modules, f"sglang {installed.version} {profile}")
     bindings = importlib.import_module(f"{PACKAGE}.bindings")
     record.map = bindings.MAP
+    _, record.planned, record.excluded = bindings.COUNTS
     roles.know(bindings.PROCESSES)
     return bindings
-
-
-def _say_hello(bindings: Any) -> None:
-    bound, planned, excluded = bindings.COUNTS
-    simulated = " (simulator: vendor operators are stand-ins that compute on the CPU)"
-    logger.info(
-        "kunlun-adapt in the %s process: sglang %s, profile %s%s, %d bound, %d planned, "
-        "%d excluded",
-        roles.current(),
-        bindings.RELEASE,
-        bindings.PROFILE,
-        simulated if bindings.PROFILE == "simulator" else "",
-        bound,
-        planned,
-        excluded,
-    )
 
 
 def open_hook_door() -> None:
@@ -105,8 +92,9 @@ def open_hook_door() -> None:
     try:
         registry = importlib.import_module("sglang.srt.plugins.hook_registry")
         installer = HookInstaller(registry.HookRegistry, registry.HookType)
-        importlib.import_module(f"{PACKAGE}.hooks").install(installer)
-        read_back_after_apply(registry.HookRegistry, installer)
+        hooks = importlib.import_module(f"{PACKAGE}.hooks")
+        hooks.install(Without(installer, _disabled))
+        read_back_after_apply(registry.HookRegistry, installer, report.tell)
         if roles.current() == WORKER:
             _binder.load_members()
         _binder.settle()

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from kunlun_adapt.runtime import changes, ledger, roles
+from kunlun_adapt.runtime.first_calls import watched_hook
 from kunlun_adapt.runtime.references import Patched, holders, repair, resolve, static, tables
 from kunlun_adapt.runtime.stop import refuse_failures
 from kunlun_adapt.runtime.wrapping import Reader, Replacement, hook_function
@@ -180,7 +181,7 @@ class HookInstaller:
         if entry is None:
             return _MISSING
         try:
-            return pkgutil.resolve_name(impl)
+            return watched_hook(entry.id, pkgutil.resolve_name(impl))
         except (Exception, SystemExit) as error:  # an implementation module may raise anything
             if ledger.LEDGER.refused:
                 raise  # our own refusal, of something that the module imported
@@ -274,8 +275,10 @@ class HookInstaller:
             self._registry._hooks.pop(item.target, None)
 
 
-def read_back_after_apply(registry: Any, installer: HookInstaller) -> None:
-    """Have the read-back run right after upstream's own `apply_hooks()`.
+def read_back_after_apply(
+    registry: Any, installer: HookInstaller, then: Callable[[], None] = lambda: None
+) -> None:
+    """Have the read-back run right after upstream's own `apply_hooks()`, and `then` after that.
 
     Applying early ourselves would make upstream skip a hook that a later plugin registers on the
     same target.
@@ -287,6 +290,7 @@ def read_back_after_apply(registry: Any, installer: HookInstaller) -> None:
         installer.before_apply()
         result = original(cls)
         installer.read_back()
+        then()
         return result
 
     registry.apply_hooks = classmethod(apply_hooks)

@@ -6,9 +6,11 @@ With `KUNLUN_ADAPT_RUN_DIR` set, the process keeps `<run dir>/<pid>.json` up to 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -16,15 +18,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from kunlun_adapt.runtime import roles
+from kunlun_adapt.runtime import processes, roles
 
 logger = logging.getLogger("kunlun_adapt")
 
 RUN_DIR = "KUNLUN_ADAPT_RUN_DIR"
+RUN = "KUNLUN_ADAPT_RUN"
+"""What the first process of a run hands to those that it starts, to tell it from other runs."""
+SCHEMA = 1
+COUNTED = "eager calls and captures"
+"""What is counted: a graph replay runs no Python."""
 INTERVAL = 0.5
 """Seconds between two looks at whether the file is out of date."""
 
-State = Literal["pending", "applied", "failed", "elsewhere"]
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+State = Literal["pending", "applied", "failed", "elsewhere", "disabled"]
 
 
 @dataclass(slots=True)
@@ -33,12 +45,16 @@ class Entry:
 
     `pending`: not due yet. `elsewhere`: nothing to do here, since the map gives it to other
     processes only, or the real thing is there and needs no stand-in; `detail` says which.
+    `disabled`: switched off by the user, and so in effect nowhere, required or not. `kept` says why
+    it cannot be switched off, where it cannot; `member` names the platform's member that serves it.
     """
 
     id: str
     required: bool
     state: State = "pending"
     detail: str = ""
+    kept: str = ""
+    member: str = ""
 
     def fail(self, detail: str) -> None:
         """Record that the binding is not in effect, and why."""
@@ -46,8 +62,27 @@ class Entry:
 
 
 @dataclass(slots=True)
+class Fallback:
+    """The first call of a fallback tier: its arguments, and the Python stack that led there.
+
+    `why` is what the recipe says of the tier, and `at` where it says so. `refused` counts the calls
+    that ended in an error instead.
+    """
+
+    reason: str
+    why: str = ""
+    at: str = ""
+    stack: tuple[str, ...] = ()
+    refused: int = 0
+
+
+@dataclass(slots=True)
 class Ledger:
-    """Everything that this process records; `started` (UTC) tells one run from another."""
+    """Everything that this process records; `started` is UTC.
+
+    `planned` and `excluded` count the bindings that are not for this release and profile, and
+    `chosen` holds what was decided once, each with why.
+    """
 
     release: str = ""
     profile: str = ""
@@ -56,20 +91,29 @@ class Ledger:
     map_revision: str = ""
     unverified: bool = False
     refused: str = ""
-    started: str = field(default_factory=lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+    planned: int = 0
+    excluded: int = 0
+    started: str = field(default_factory=_now)
     entries: dict[str, Entry] = field(default_factory=dict)
     tallies: dict[str, tuple[tuple[str, ...], list[int]]] = field(default_factory=dict)
-    fallbacks: dict[tuple[str, str], str] = field(default_factory=dict)
+    fallbacks: dict[tuple[str, str], Fallback] = field(default_factory=dict)
+    chosen: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _File:
-    """The file in the run directory: what it holds, who may write it, whether it can be."""
+    """The file in the run directory: what it holds, who may write it, whether it can be.
+
+    `born` and `host` tell this process from a later one with its number.
+    """
 
     guard: threading.Lock = field(default_factory=threading.Lock)
     text: str = ""
     failing: bool = False
     started: bool = False
+    ended: bool = False
+    born: int | None = field(default_factory=processes.birth)
+    host: str = field(default_factory=processes.host)
 
 
 LEDGER = Ledger()
@@ -77,14 +121,21 @@ _settlers: list[Callable[[], None]] = []
 _file = _File()
 
 
-def tally(operator: str, tiers: tuple[str, ...]) -> list[int]:
+def tally(
+    operator: str, tiers: tuple[str, ...], make: Callable[[list[int]], list[int]] = list
+) -> list[int]:
     """Return the counters of an operator's tiers."""
-    return LEDGER.tallies.setdefault(operator, (tiers, [0] * len(tiers)))[1]
+    return LEDGER.tallies.setdefault(operator, (tiers, make([0] * len(tiers))))[1]
 
 
-def fallback(operator: str, tier: str, reason: str) -> None:
-    """Record why a fallback tier served for the first time."""
-    LEDGER.fallbacks.setdefault((operator, tier), reason)
+def fallback(operator: str, tier: str, first: Fallback) -> Fallback:
+    """Record why a fallback tier served for the first time; return what is recorded."""
+    return LEDGER.fallbacks.setdefault((operator, tier), first)
+
+
+def choose(what: str, value: str, why: str) -> None:
+    """Record what was decided once in this process."""
+    LEDGER.chosen[what] = (value, why)
 
 
 def enter(id: str, required: bool) -> Entry:
@@ -97,46 +148,91 @@ def settle_with(look: Callable[[], None]) -> None:
     _settlers.append(look)
 
 
-def snapshot() -> dict[str, object]:
-    """Return the ledger as the JSON object that the run directory holds (schema 1)."""
+def settle() -> None:
+    """Read back what can be by now."""
     for look in _settlers:
         look()
+
+
+def snapshot() -> dict[str, object]:
+    """Return the ledger as the JSON object that the run directory holds (schema 1)."""
+    settle()
     # `sorted` copies in one go: other threads go on adding to the dictionaries.
     entries = sorted(LEDGER.entries.values(), key=lambda e: e.id)
     tallies = sorted(LEDGER.tallies.items())
     fallbacks = sorted(LEDGER.fallbacks.items())
     return {
-        "schema": 1,
+        "schema": SCHEMA,
+        "run": os.environ.get(RUN, ""),
         "process": roles.current(),
         "pid": os.getpid(),
         "parent": os.getppid(),
+        "born": _file.born,
+        "host": _file.host,
+        "ended": _file.ended,
         "started": LEDGER.started,
         "release": LEDGER.release,
         "profile": LEDGER.profile,
         "simulator": LEDGER.profile == "simulator",
+        "simulator_faults": _simulator_faults(),
         "workspace": LEDGER.workspace,
         "map": LEDGER.map,
         "map_revision": LEDGER.map_revision,
         "unverified": LEDGER.unverified,
         "refused": LEDGER.refused,
         "bindings": [
-            {"id": e.id, "state": e.state, "required": e.required, "detail": e.detail}
+            {
+                "id": e.id,
+                "state": e.state,
+                "required": e.required,
+                "detail": e.detail,
+                "kept": e.kept,
+                "member": e.member,
+            }
             for e in entries
         ],
+        "planned": LEDGER.planned,
+        "excluded": LEDGER.excluded,
+        "chosen": [
+            {"what": what, "value": value, "why": why}
+            for what, (value, why) in sorted(LEDGER.chosen.items())
+        ],
+        "counted": COUNTED,
         "operators": {
             name: dict(zip(tiers, counts, strict=True)) for name, (tiers, counts) in tallies
         },
         "fallbacks": [
-            {"operator": operator, "tier": tier, "reason": reason}
-            for (operator, tier), reason in fallbacks
+            {
+                "operator": operator,
+                "tier": tier,
+                "calls": _calls(operator, tier),
+                "refused": first.refused,
+                "reason": first.reason,
+                "why": first.why,
+                "at": first.at,
+                "stack": list(first.stack),
+            }
+            for (operator, tier), first in fallbacks
         ],
     }
+
+
+def _simulator_faults() -> list[dict[str, object]]:
+    """What the simulated device was asked to do wrong; on a card the module is never imported."""
+    faults = sys.modules.get("kunlun_adapt.simulator.faults")
+    return list(faults.active()) if faults and LEDGER.profile == "simulator" else []
+
+
+def _calls(operator: str, tier: str) -> int:
+    tiers, counts = LEDGER.tallies.get(operator, ((), []))
+    return dict(zip(tiers, counts, strict=True)).get(tier, 0)
 
 
 def write() -> None:
     """Bring the process's file in the run directory up to date, atomically.
 
-    A disk that fails is logged once, until it works again; serving does not depend on it.
+    A disk that fails, or is full, is logged once, until it works again; the last whole report
+    stays, and serving does not depend on it.
     """
     folder = os.environ.get(RUN_DIR)
     if not folder:
@@ -155,10 +251,16 @@ def write() -> None:
 
 
 def _put(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_suffix(".part")
-    half.write_text(text, encoding="utf-8")
-    half.replace(path)
+    try:
+        half.write_text(text, encoding="utf-8")
+        half.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            half.unlink()
+        raise
 
 
 def start_writer() -> None:
@@ -167,16 +269,24 @@ def start_writer() -> None:
     if not folder or _file.started:
         return
     os.environ[RUN_DIR] = os.path.abspath(folder)  # the process, or a child, may change folders
+    os.environ.setdefault(RUN, f"{LEDGER.started} {os.getpid()}")
     _file.started = True
     _start_thread()
-    atexit.register(write)
+    atexit.register(_end)
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def _end() -> None:
+    """Write the last state, and that it is the last."""
+    _file.ended = True
+    write()
 
 
 def _after_fork() -> None:
     """Begin a file of the child's own; what its parent counted is in the parent's."""
     global _file
     _file = _File(started=True)
+    LEDGER.started = _now()
     for _, counts in LEDGER.tallies.values():
         counts[:] = [0] * len(counts)
     LEDGER.fallbacks.clear()

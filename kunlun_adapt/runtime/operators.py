@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kunlun_adapt.runtime import ledger
+from kunlun_adapt.runtime.first_calls import watched
 from kunlun_adapt.runtime.generated import PACKAGE
 
 OWN = "taken when our class is made"
@@ -32,4 +33,4 @@ def operator(name: str) -> Callable[..., Any]:
     for entry in list(ledger.LEDGER.entries.values()):
         if entry.id.startswith(f"{name}/") and entry.detail == OWN:
             entry.state = "applied"
-    return function
+    return watched(name, function)  # type: ignore[no-any-return]

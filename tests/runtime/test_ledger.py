@@ -39,8 +39,10 @@ def test_the_file_holds_bindings_tiers_and_fallbacks(run_dir: Path) -> None:
     ledger.enter("b", True).state = "applied"
     ledger.enter("a", False).fail("why")
     ledger.tally("silu", ("fast", "golden"))[1] += 2
-    ledger.fallback("silu", "golden", "x=float16[1]")
-    ledger.fallback("silu", "golden", "a later call")
+    ledger.fallback("silu", "golden", ledger.Fallback("x=float16[1]", "slow", "r.yaml:3", ("f",)))
+    ledger.fallback("silu", "golden", ledger.Fallback("a later call"))
+    ledger.choose("env.TINY", "1", "the map's default")
+    ledger.LEDGER.planned, ledger.LEDGER.excluded = 3, 4
     ledger.write()
     found = written(run_dir)
     assert [(b["id"], b["state"], b["detail"]) for b in found["bindings"]] == [
@@ -48,7 +50,12 @@ def test_the_file_holds_bindings_tiers_and_fallbacks(run_dir: Path) -> None:
         ("b", "applied", ""),
     ]
     assert found["operators"] == {"silu": {"fast": 0, "golden": 2}}
-    assert found["fallbacks"] == [{"operator": "silu", "tier": "golden", "reason": "x=float16[1]"}]
+    first = {"operator": "silu", "tier": "golden", "calls": 2, "refused": 0, "stack": ["f"]}
+    why = {"reason": "x=float16[1]", "why": "slow", "at": "r.yaml:3"}
+    assert found["fallbacks"] == [{**first, **why}]
+    assert found["chosen"] == [{"what": "env.TINY", "value": "1", "why": "the map's default"}]
+    assert (found["planned"], found["excluded"]) == (3, 4)
+    assert found["counted"] == "eager calls and captures"
     assert (found["schema"], found["map"], found["map_revision"]) == (1, "tiny", "abc")
     assert found["process"] == "main" and found["pid"] == os.getpid()
 
@@ -88,6 +95,47 @@ def test_a_disk_that_fails_is_said_once_and_serving_goes_on(
     with caplog.at_level(logging.WARNING):
         ledger.write()
     assert caplog.text.count("the ledger cannot be written") == 2, "it had worked in between"
+
+
+FULL = """
+import os, resource, signal
+from pathlib import Path
+from kunlun_adapt.runtime import ledger
+
+os.environ[ledger.RUN_DIR] = "run"
+ledger.enter("first", True)
+ledger.write()
+whole = next(Path("run").iterdir()).read_text()
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 50, hard))
+ledger.enter("second", True).fail("x" * 200)
+ledger.write()
+(left,) = Path("run").iterdir()
+print(left.suffix, left.read_text() == whole)
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+ledger.write()
+print([p.suffix for p in Path("run").iterdir()], "second" in left.read_text())
+"""
+
+
+def test_a_disk_that_fills_up_keeps_the_last_whole_report(stage: Stage) -> None:
+    done = stage.run(FULL)
+    assert fine(done).splitlines() == [".json True", "['.json'] True"]
+    assert done.stderr.count("the ledger cannot be written") == 1
+
+
+def test_a_run_is_told_from_another_and_its_end_from_a_kill(stage: Stage) -> None:
+    run = str(stage.root / "run")
+    fine(stage.run(STARTED, KUNLUN_ADAPT_RUN_DIR=run))
+    (ended,) = [json.loads(p.read_text()) for p in (stage.root / "run").iterdir()]
+    assert ended["ended"] and str(ended["pid"]) in ended["run"]
+    kill = STARTED + "import os, time; time.sleep(0.2); os.kill(os.getpid(), 9)"
+    assert stage.run(kill, KUNLUN_ADAPT_RUN_DIR=run, write=False).returncode == -9
+    found = [json.loads(p.read_text()) for p in (stage.root / "run").glob("*.json")]
+    (killed,) = [one for one in found if one["pid"] != ended["pid"]]
+    assert not killed["ended"] and killed["run"] != ended["run"]
+    assert killed["host"] == ended["host"] and killed["born"] != ended["born"]
 
 
 def test_threads_may_count_while_it_is_written(run_dir: Path) -> None:

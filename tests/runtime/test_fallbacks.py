@@ -1,0 +1,121 @@
+"""Fallbacks: said once with their reason, recorded with their stack, and refused when asked for."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kunlun_adapt.runtime import fallbacks
+from tests.runtime.stage import MAP, RECIPE, STARTED, Stage, fine, refused
+
+SERVE = STARTED + "import ours\n"
+REASON = "x=float16[2, 3], out=None"
+WHY = "dtypes that the vendor's op does not take"
+
+
+def with_why(stage: Stage) -> Stage:
+    return stage.edit(RECIPE, "golden, fallback: true,", f'golden, fallback: true, why: "{WHY}",')
+
+
+def test_a_fallback_is_said_once_and_recorded_with_reason_place_and_stack(stage: Stage) -> None:
+    code = SERVE + (
+        "def caller():\n    return layers.silu(ours.Thing())\n"
+        "print([caller(), caller(), layers.silu(ours.Thing())])\n"
+        "import json; from kunlun_adapt.runtime import ledger\n"
+        "print(json.dumps(ledger.snapshot()['fallbacks']))\n"
+    )
+    done = with_why(stage).run(code)
+    served, recorded = fine(done).splitlines()
+    assert served == "['ours', 'ours', 'ours']"
+    assert done.stderr.count(f"using fallback implementation golden for {REASON} ({WHY})") == 1
+    (first,) = json.loads(recorded)
+    assert (first["operator"], first["tier"], first["reason"]) == ("silu", "golden", REASON)
+    assert (first["calls"], first["refused"], first["why"]) == (3, 0, WHY)
+    assert first["at"] == f"{RECIPE}:14"
+    assert first["stack"][-1].endswith(" in bind_silu") and "silu.py:" in first["stack"][-1]
+    assert first["stack"][-2].endswith(" in caller")
+
+
+def test_a_fallback_is_an_error_every_time_when_asked_for(stage: Stage) -> None:
+    code = SERVE + (
+        "for _ in range(3):\n"
+        "    try:\n        layers.silu(ours.Thing())\n"
+        "    except RuntimeError as error:\n        print(error)\n"
+        "from kunlun_adapt.runtime import ledger\n"
+        "found = ledger.snapshot()\n"
+        "print(found['operators'], found['fallbacks'][0]['refused'])\n"
+    )
+    done = with_why(stage).run(code, KUNLUN_ADAPT_NO_FALLBACK="1")
+    *errors, counts = fine(done).splitlines()
+    assert len(errors) == 3 and len(set(errors)) == 1
+    for needle in ("silu", f"only the fallback golden ({RECIPE}:14)", REASON, WHY, "NO_FALLBACK=1"):
+        assert needle in errors[0]
+    assert counts == "{'silu': {'golden': 0}} 3"
+
+
+def test_other_tiers_count_as_ever_where_fallbacks_are_refused() -> None:
+    counts = fallbacks.Watched([0, 0])
+    for _ in range(5):
+        counts[0] += 1
+    assert counts[0] == 1, "what generated text asks is whether to report"
+    assert list(counts) == [5, 0]
+    counts.count_up(0, -2)
+    assert dict(zip("ab", counts, strict=True)) == {"a": 3, "b": 0}
+    counts[:] = [0, 0]
+    assert list(counts) == [0, 0]
+
+
+@pytest.mark.parametrize("name", ["KUNLUN_ADAPT_NO_FALLBACK", "KUNLUN_ADAPT_DEBUG"])
+def test_a_switch_that_says_neither_yes_nor_no_is_refused(stage: Stage, name: str) -> None:
+    refused(stage.run(STARTED, **{name: "yes"}), f"{name}='yes' says neither yes nor no")
+
+
+def test_a_frame_of_nobodys_text_says_nothing_of_a_tier() -> None:
+    import sys
+
+    # operator_recipes/no.yaml:1
+    assert fallbacks.said_of_tier(sys._getframe()) == ("", "")
+
+
+DEBUG = (
+    SERVE
+    + """
+from sglang.srt.plugins import load_plugins
+load_plugins()
+for _ in range(2):
+    layers.silu(ours.Thing(), out=None)
+    layers.Silu._oot_forward_registry["tinykey"][layers.Silu](None, ours.Thing())
+    common.affinity(3)
+"""
+)
+HOOK = """\
+  - id: near
+    why: a test calls it
+    type: replace
+    impl: "ours:affinity"
+    at: [{target: sglang.srt.utils.common.affinity, args: {gpu_id: gpu_id}, ignores: [nodes]}]
+"""
+
+
+def test_the_first_call_of_each_binding_is_logged_when_asked_for(stage: Stage) -> None:
+    stage = stage.edit(MAP, "hooks:\n", f"hooks:\n{HOOK}")
+    assert "first call" not in stage.run(DEBUG).stderr
+    done = stage.run(DEBUG, KUNLUN_ADAPT_DEBUG="1")
+    fine(done)
+    said = [line for line in done.stderr.splitlines() if "first call of" in line]
+    assert said == [
+        "first call of silu/silu in the main process: input=float16[2, 3], out=None",
+        "first call of silu/Silu in the main process: self=None, x=float16[2, 3]",
+        "first call of near in the main process: gpu_id=3",
+    ]
+
+
+def test_what_is_bound_is_the_generated_function_unless_debugging(stage: Stage) -> None:
+    code = STARTED + (
+        "import kunlun_adapt_generated.operators.silu as made\n"
+        "print(layers.silu is made.bind_silu, type(made.served).__name__)\n"
+    )
+    assert fine(stage.run(code)) == "True list\n"
+    assert fine(stage.run(code, KUNLUN_ADAPT_DEBUG="1")) == "False list\n"
+    assert fine(stage.run(code, KUNLUN_ADAPT_NO_FALLBACK="1")) == "True Watched\n"
