@@ -101,12 +101,16 @@ class Deployment:
         return tuple(given)
 
     @property
+    def ranks(self) -> int:
+        """Schedulers, each with a part of the model or a copy of it."""
+        return self.tensor_parallel * self.pipeline_parallel * self.data_parallel
+
+    @property
     def environment(self) -> dict[str, str]:
         """Upstream splits cores by NUMA node and refuses more ranks than nodes, unless told."""
-        ranks = self.tensor_parallel * self.pipeline_parallel
-        if ranks == 1:
+        if self.ranks == 1:
             return {}
-        return {"SGLANG_CPU_OMP_THREADS_BIND": "|".join(str(core) for core in range(ranks))}
+        return {"SGLANG_CPU_OMP_THREADS_BIND": "|".join(str(core) for core in range(self.ranks))}
 
     @property
     def tiers(self) -> dict[str, set[str]]:
@@ -123,8 +127,7 @@ class Deployment:
 
         With data parallelism there is a controller above the schedulers.
         """
-        ranks = self.tensor_parallel * self.pipeline_parallel * self.data_parallel
-        return 2 + ranks + (1 if self.data_parallel > 1 else 0)
+        return 2 + self.ranks + (1 if self.data_parallel > 1 else 0)
 
 
 # Each page size with each kind of cache; chunks of a page or little more, so that prompts are cut.
