@@ -138,6 +138,8 @@ def _operator(context: Context, recipe: Document[OperatorRecipe]) -> Iterator[Im
     params = tuple(model.params)
     if model.golden is not None:
         yield ImplUse(model.golden, recipe.at("golden"), binding, params, (), True)
+    if model.fake is not None:
+        yield ImplUse(model.fake, recipe.at("fake"), binding, params, (), True)
     for i, tier in enumerate(model.kernels):
         if tier.impl is not None:
             at = recipe.at("kernels", i, "impl")

@@ -28,6 +28,7 @@ GOLDEN = "golden"
 
 When = dict[str, Scalar | list[Scalar]]
 Case = Scalar | list[Scalar | list[Scalar]]
+Capture = Literal["safe", "eager"]
 
 
 class Bind(Strict):
@@ -79,6 +80,7 @@ class Tier(Strict):
     fallback: bool = False
     overlap: dict[Identifier, str] = {}
     weights: Slug | None = None
+    capture: Capture | None = None
     why: str | None = None
 
 
@@ -113,6 +115,10 @@ class OperatorRecipe(Strict):
     A planned one says what upstream calls and which vendor ops will serve it; its golden and the
     `impl` of its tiers may still be open. `weights` of a tier names the layout in which it takes
     the weights.
+
+    A tier that is captured otherwise than the operator says so itself. A `traced` operator is one
+    node of the graph that torch.compile makes of upstream's code; nothing looks into it, so that
+    `fake` (the golden, where it is left out) says what its results look like.
     """
 
     api_version: Literal["kunlun-adapt/v1"] = Field(alias="apiVersion")
@@ -125,7 +131,9 @@ class OperatorRecipe(Strict):
     params: dict[Identifier, str] = Field(min_length=1)
     returns: str
     mutates: list[Identifier] = []
-    capture: Literal["safe", "eager"]
+    capture: Capture
+    traced: bool = False
+    fake: Impl | None = None
     binds: list[Bind] = []
     serves: list[str] = []
     served: Served | None = None
@@ -168,6 +176,40 @@ class OperatorRecipe(Strict):
                     {"name": repr(tier.name)},
                 )
         return self
+
+    @model_validator(mode="after")
+    def _traceable(self) -> OperatorRecipe:
+        """Tell what a traced operator hands back: nothing, what it writes into, or new tensors."""
+        if not self.traced:
+            if self.fake is not None:
+                raise PydanticCustomError("traced", "fake is for an operator that is traced")
+            return self
+        optional = {p for p in self.mutates if "None" in self.params.get(p, "")}
+        if len(self.mutates) > 1 and (optional or self.returns != "None"):
+            raise PydanticCustomError(
+                "traced",
+                "a traced operator that writes into several parameters needs them all and returns "
+                "None",
+            )
+        if optional and self.returns == "None":
+            raise PydanticCustomError(
+                "traced", "a traced operator may lack what it writes into only if it returns it"
+            )
+        if self.fake is not None and self.returned is not None:
+            raise PydanticCustomError("traced", "fake is for an operator that makes its results")
+        return self
+
+    @property
+    def returned(self) -> str | None:
+        """What a traced call hands back that is no new tensor: "None", or what it writes into."""
+        if self.returns == "None":
+            return "None"
+        written = [p for p in self.mutates if "None" not in self.params.get(p, "")]
+        return written[0] if written else None
+
+    def captured(self, tier: Tier) -> Capture:
+        """Return whether a tier may run while a graph is captured."""
+        return tier.capture or self.capture
 
     @model_validator(mode="after")
     def _bound_somewhere(self) -> OperatorRecipe:

@@ -24,6 +24,7 @@ from kunlun_adapt.source.text import (
     module_and_name,
     place,
 )
+from kunlun_adapt.source.traced import TracedText, traced_text
 from kunlun_adapt.upstream import Signature, Symbol
 
 
@@ -38,6 +39,7 @@ class TierText:
     kernel: str
     arguments: tuple[str, ...]
     fallback: bool
+    eager: bool
     why: str | None
 
 
@@ -54,6 +56,7 @@ class FunctionText:
     values: str
     returns: str | None
     binding: str
+    op: bool = False
 
     @property
     def assignment(self) -> str:
@@ -92,6 +95,7 @@ class OperatorText:
     tiers: tuple[TierText, ...]
     functions: tuple[FunctionText, ...]
     unset: bool
+    traced: TracedText | None
 
     @property
     def tier_names(self) -> tuple[str, ...]:
@@ -109,6 +113,16 @@ class OperatorText:
             "unserved": any(f.guards for f in self.functions),
         }
         return tuple(name for name, used in wanted.items() if used)
+
+    @property
+    def eager(self) -> bool:
+        """Whether a tier must not be captured."""
+        return any(t.eager for t in self.tiers)
+
+    @property
+    def asks_compiling(self) -> bool:
+        """Whether a body has to ask whether it is being traced, call by call."""
+        return self.traced is None or bool(self.traced.unless)
 
     @property
     def may_refuse(self) -> bool:
@@ -129,6 +143,7 @@ def operator_text(plan: Plan, recipe: Document[OperatorRecipe]) -> OperatorText:
     names = _kernel_names(model)
     functions = function_names(plan, recipe)
     used = {c.subject.root for _, cs in table.tiers for c in cs}
+    traced = traced_text(model, table.params, _fake_name(model, names))
     return OperatorText(
         name=identifier(model.name),
         at=place(recipe.at("name")),
@@ -150,6 +165,7 @@ def operator_text(plan: Plan, recipe: Document[OperatorRecipe]) -> OperatorText:
             )
         ),
         functions=(
+            *((_op(recipe, traced),) if traced else ()),
             *((_own(recipe),) if model.serves else ()),
             *(_bound(k, name, table) for k, name in zip(binds, functions, strict=True)),
         ),
@@ -157,7 +173,20 @@ def operator_text(plan: Plan, recipe: Document[OperatorRecipe]) -> OperatorText:
             isinstance(k.call, Symbol) and k.call.signature and uses_unset(k.call.signature)
             for k in binds
         ),
+        traced=traced,
     )
+
+
+def _fake_name(model: OperatorRecipe, names: dict[str, str]) -> str:
+    """Return the local name of what a traced call without data runs, "" where nothing is made."""
+    if not model.traced or model.returned is not None:
+        return ""
+    if model.fake is not None:
+        return "fake_results"
+    if model.golden is None:
+        raise SourceError(f"{model.name}: a traced operator needs a golden, or fake")
+    golden = next((t.name for t in model.kernels if t.impl in (None, model.golden)), None)
+    return names[golden] if golden is not None else "fake_results"
 
 
 def _kernel_names(model: OperatorRecipe) -> dict[str, str]:
@@ -180,6 +209,8 @@ def _imports(
         for name, k in binds.items()
         if k.bind.returns
     ]
+    if _fake_name(model, names) == "fake_results":
+        found.append((*module_and_name(str(model.fake or model.golden)), "fake_results"))
     return tuple(sorted(set(found)))
 
 
@@ -276,6 +307,7 @@ def _tier(
         kernel=names[tier.name],
         arguments=tuple(arguments),
         fallback=tier.fallback,
+        eager=model.captured(tier) == "eager",
         why=tier.why,
     )
 
@@ -293,6 +325,23 @@ def _prepared(param: str, tier: Tier, may_be_none: bool) -> str:
     else:
         raise SourceError(f"prepare of {param!r}: cast needs `to`")
     return f"{name} if {name} is None else {text}" if may_be_none else text
+
+
+def _op(recipe: Document[OperatorRecipe], traced: TracedText) -> FunctionText:
+    """Return what the op runs: the tiers, where every parameter that it lacks is None."""
+    model = recipe.model
+    return FunctionText(
+        name=f"serve_{identifier(model.name)}",
+        parameters=traced.carried,
+        note="run by the op that torch.compile sees",
+        at=place(recipe.at("traced")),
+        guards=(),
+        targets=", ".join(traced.absent),
+        values=", ".join("None" for _ in traced.absent),
+        returns=None,
+        binding=model.name,
+        op=True,
+    )
 
 
 def _own(recipe: Document[OperatorRecipe]) -> FunctionText:
