@@ -14,9 +14,8 @@ from typer.core import TyperCommand
 
 from kunlun_adapt.cli.common import Workspace, cannot, fail, locate_workspace, remark
 from kunlun_adapt.locate import ENVIRONMENT
+from kunlun_adapt.runtime.ledger import RUN, RUN_DIR
 from kunlun_adapt.runtime.probe import SIMULATOR, is_installed, probe_module, simulator_asked
-
-RUN_DIR = "KUNLUN_ADAPT_RUN_DIR"
 
 
 class ServeCommand(TyperCommand):
@@ -88,6 +87,7 @@ def serve(
         folder.mkdir(parents=True, exist_ok=True)
         _forget_last_run(folder)
         environment[RUN_DIR] = str(folder.resolve())
+        environment.pop(RUN, None)  # a run of its own, also where it is started by another's
         remark(f"kunlun-adapt: ledger in {folder}")
         command = [sys.executable, "-m", "sglang.launch_server", *context.args]
         os.execve(sys.executable, command, environment)
@@ -95,7 +95,7 @@ def serve(
 
 def _forget_last_run(folder: Path) -> None:
     """Remove the ledgers of an earlier run, which would be counted as this one's."""
-    for path in folder.glob("*.json"):
+    for path in (*folder.glob("*.json"), *folder.glob("*.part")):
         if path.stem.isdigit():
             path.unlink()
 

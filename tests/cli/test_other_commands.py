@@ -14,7 +14,17 @@ from tests.cli.conftest import Edit, Run
 
 def test_help_and_version(run: Run) -> None:
     assert run("--version").stdout == f"kunlun-adapt {__version__}\n"
-    for command in ("validate", "render", "list", "explain", "lock", "schema", "serve"):
+    for command in (
+        "validate",
+        "render",
+        "list",
+        "explain",
+        "lock",
+        "schema",
+        "serve",
+        "status",
+        "bisect",
+    ):
         result = run(command, "--help")
         assert result.exit_code == 0 and "Examples:" in result.stdout, command
 

@@ -1,0 +1,257 @@
+"""`kunlun-adapt status`: what the processes of a run have in effect, and what they lack."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kunlun_adapt.cli.common import (
+    EXIT_FINDINGS,
+    TextOrJson,
+    as_json,
+    cannot,
+    emit,
+    fail,
+)
+from kunlun_adapt.diagnostics.report import aligned
+from kunlun_adapt.runtime.ledger import COUNTED, RUN_DIR
+from kunlun_adapt.runtime.runs import Lack, Process, Run, read_run
+
+STATES = ("applied", "pending", "failed", "disabled", "elsewhere")
+WIDTH = 100
+SHOWN = 4
+"""Frames of a fallback's stack that text shows; JSON has all that were kept."""
+
+
+def status(
+    run: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[RUN]",
+            help="The folder in which the processes keep their ledgers.",
+            envvar=RUN_DIR,
+            show_default=False,
+        ),
+    ] = None,
+    format: Annotated[TextOrJson, typer.Option("--format", help="Output.")] = TextOrJson.TEXT,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also what serves, and whole stacks.")
+    ] = False,
+) -> None:
+    """Say what the processes of a run have in effect, which of them lacks what, and what fell back.
+
+    Exit code 1: a process was refused, a required binding failed, or a ledger cannot be read.
+    Exit code 2: there is no run.
+
+    Examples:
+
+      kunlun-adapt status /tmp/kunlun-adapt-run-ab12cd
+
+      KUNLUN_ADAPT_RUN_DIR=run kunlun-adapt status --verbose
+
+      kunlun-adapt status run --format json
+    """
+    with cannot():
+        if run is None:
+            fail("no run is named", f"kunlun-adapt status RUN, or set {RUN_DIR}")
+        if not run.is_dir():
+            fail(
+                f"{run} is no folder",
+                "`kunlun-adapt serve` says at start where its processes keep their ledgers",
+            )
+        found = read_run(run)
+        if not found.processes and not found.unreadable:
+            fail(
+                f"{run} holds no ledger of a process",
+                f"start SGLang with {RUN_DIR}={run}; a process without a device keeps none",
+            )
+        if format is TextOrJson.JSON:
+            emit(as_json(_body(found)))
+        else:
+            emit("\n".join(_text(found, verbose)) + "\n")
+    if found.wrong():
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _body(run: Run) -> dict[str, Any]:
+    return {
+        "run": os.path.abspath(run.folder),
+        "ok": not run.wrong(),
+        "processes": [_process(p) for p in run.processes],
+        "bindings": [
+            {"id": id, "states": {str(pid): state for pid, state in run.states(id).items()}}
+            for id in run.ids()
+        ],
+        "lacks": [
+            {
+                "binding": lack.binding,
+                "process": lack.process,
+                "pid": lack.pid,
+                "state": lack.state,
+                "required": lack.required,
+                "detail": lack.detail,
+            }
+            for lack in run.lacks()
+        ],
+        "nowhere": [{"binding": id, "why": why} for id, why in run.nowhere().items()],
+        "disabled": run.disabled(),
+        "differing": {key: list(values) for key, values in run.differing.items()},
+        "counted": COUNTED,
+        "operators": run.operators(),
+        "fallbacks": run.fallbacks(),
+        "unreadable": [{"file": u.file, "why": u.why} for u in run.unreadable],
+        "unseen": [{"pid": u.pid, "what": u.what} for u in run.unseen],
+        "earlier": run.earlier,
+    }
+
+
+def _process(process: Process) -> dict[str, Any]:
+    ledger = process.ledger
+    kept = ("process", "pid", "parent", "started", "release", "profile", "map", "map_revision")
+    return {
+        **{key: ledger[key] for key in kept},
+        "unverified": ledger["unverified"],
+        "refused": ledger["refused"],
+        "state": process.state,
+        "counts": {state: process.count(state) for state in STATES},
+        "planned": ledger["planned"],
+        "excluded": ledger["excluded"],
+        "chosen": ledger["chosen"],
+        "file": process.file,
+    }
+
+
+def _text(run: Run, verbose: bool) -> list[str]:
+    lines = [f"run {run.folder}", *_head(run), "", *_table(run.processes)]
+    for title, section in (
+        ("refused", _refusals(run)),
+        ("lacking", _lacking(run.lacks())),
+        ("applied in no process of this run", _grouped(run.nowhere())),
+        ("switched off by the user", _listed(run.disabled())),
+        ("fallbacks", _fallbacks(run, verbose)),
+        ("cannot be read", [f"{u.file}: {u.why}" for u in run.unreadable]),
+        ("without a ledger in this run", [f"{u.pid}, {u.what}" for u in run.unseen]),
+        ("differs between processes", [f"{k}: {', '.join(v)}" for k, v in run.differing.items()]),
+        (f"calls ({COUNTED})", _calls(run) if verbose else []),
+    ):
+        if section:
+            lines += ["", f"{title}:", *(f"  {line}" for line in section)]
+    if run.earlier:
+        lines += ["", f"{run.earlier} ledger(s) of earlier runs in this folder are left out"]
+    return [*lines, "", _verdict(run)]
+
+
+def _head(run: Run) -> list[str]:
+    """Return what all processes share; where they do not, it is listed as differing."""
+    if not run.processes:
+        return []
+    first = run.processes[0].ledger
+    profile = first["profile"]
+    told = " (no card: vendor operators are stand-ins)" if profile == "simulator" else ""
+    unverified = ", outside the claim" if any(p.ledger["unverified"] for p in run.processes) else ""
+    return [
+        f"sglang {first['release']}{unverified}, map {first['map']} {first['map_revision']}, "
+        f"profile {profile}{told}; {first['planned']} planned, {first['excluded']} excluded"
+    ]
+
+
+def _table(processes: Iterable[Process]) -> list[str]:
+    rows: list[tuple[str, ...]] = [("process", "pid", "parent", "state", *STATES, "fallbacks")]
+    for process in processes:
+        ledger = process.ledger
+        rows.append(
+            (
+                process.name,
+                str(process.pid),
+                str(ledger["parent"]),
+                "refused" if ledger["refused"] else process.state,
+                *(str(process.count(state) or "-") for state in STATES),
+                str(sum(f["calls"] + f["refused"] for f in ledger["fallbacks"]) or "-"),
+            )
+        )
+    return aligned(rows)
+
+
+def _refusals(run: Run) -> list[str]:
+    lines = []
+    for process in run.processes:
+        if process.ledger["refused"]:
+            lines.append(f"{process.name} {process.pid}")
+            lines += [f"  {line}" for line in str(process.ledger["refused"]).splitlines()]
+    return lines
+
+
+def _lacking(lacks: Iterable[Lack]) -> list[str]:
+    """Return failures one by one, and the rest by process."""
+    failed: list[str] = []
+    others: dict[str, list[str]] = {}
+    for lack in lacks:
+        if lack.state == "failed":
+            optional = "" if lack.required else " (not required)"
+            failed.append(f"{lack.process} {lack.pid}: {lack.binding} failed{optional}")
+            failed += [f"    {line}" for line in lack.detail.splitlines()]
+        else:
+            where = f"{lack.process} {lack.pid}: {lack.state}"
+            where += f" ({lack.detail})" if lack.detail else ""
+            others.setdefault(where, []).append(lack.binding)
+    for where, ids in others.items():
+        failed += [f"{where}, though applied or failed in another:", *_listed(ids, "    ")]
+    return failed
+
+
+def _grouped(bindings: dict[str, str]) -> list[str]:
+    found: dict[str, list[str]] = {}
+    for id, why in bindings.items():
+        found.setdefault(why, []).append(id)
+    return [line for why, ids in found.items() for line in (f"{why}:", *_listed(ids, "    "))]
+
+
+def _listed(ids: Iterable[str], indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        ", ".join(ids),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _fallbacks(run: Run, verbose: bool) -> list[str]:
+    lines = []
+    for one in run.fallbacks():
+        who = ", ".join(f"{p['process']} {p['pid']}" for p in one["processes"])
+        refused = f", {one['refused']} refused" if one["refused"] else ""
+        lines.append(f"{one['operator']}: {one['tier']}, {one['calls']} call(s){refused} in {who}")
+        place = f" ({one['at']})" if one["at"] else ""
+        lines.append(f"    first for {one['reason']}{place}")
+        if one["why"]:
+            lines.append(f"    {one['why']}")
+        stack = one["stack"] if verbose else one["stack"][-SHOWN:]
+        lines += [f"    {frame}" for frame in stack]
+    return lines
+
+
+def _calls(run: Run) -> list[str]:
+    rows = [
+        (operator, tier, str(calls))
+        for operator, tiers in run.operators().items()
+        for tier, calls in tiers.items()
+    ]
+    return aligned(rows) if rows else []
+
+
+def _verdict(run: Run) -> str:
+    """Return one closing line; what cannot be known from here is part of it."""
+    alive = sum(p.state == "running" for p in run.processes)
+    total = len(run.processes)
+    said = "something is wrong, see above" if run.wrong() else "nothing required is missing"
+    return (
+        f"{total} process(es), {alive} running: {said}. A process that never loaded the plugin "
+        "keeps no ledger; it shows only as a parent or a running child of one that does."
+    )

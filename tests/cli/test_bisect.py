@@ -1,0 +1,146 @@
+"""`bisect` on commands that start the made-up SGLang, and fail with one of its bindings."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.runtime.stage import MAP, RECIPE, ROOT, SHOW, STARTED, Stage
+
+Command = Callable[[str], list[str]]
+
+
+@pytest.fixture
+def command(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Command:
+    """Put the stage on disk; return the command line that runs code on it."""
+    stage = Stage(tmp_path / "stage", tmp_path_factory.getbasetemp() / "generated")
+    stage.root.mkdir()
+    stage.write()
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(stage.tree), str(ROOT)]))
+    monkeypatch.setenv("KUNLUN_ADAPT_WORKSPACE", str(stage.root / "workspace"))
+    monkeypatch.setenv("KUNLUN_ADAPT_CACHE", str(stage.cache))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for name in ("KUNLUN_ADAPT_DISABLE", "KUNLUN_ADAPT_RUN_DIR", "KUNLUN_ADAPT_SIMULATOR"):
+        monkeypatch.delenv(name, raising=False)
+
+    def started(code: str) -> list[str]:
+        # `run` sets the environment anew; the workspace stays.
+        monkeypatch.setenv("KUNLUN_ADAPT_WORKSPACE", str(stage.root / "workspace"))
+        return [sys.executable, "-c", STARTED + SHOW + code]
+
+    return started
+
+
+def test_the_binding_is_found_with_its_place(run: Run, command: Command, tmp_path: Path) -> None:
+    fails = command("raise SystemExit('tiny' in common.CHOICES)")
+    result = run("bisect", "--format", "json", "--logs", tmp_path / "logs", "--", *fails)
+    assert result.exit_code == 0, result.output
+    body = json.loads(result.stdout)
+    at = f"{tmp_path}/stage/workspace/{MAP}:26:19"
+    assert body["found"] == [{"id": "choices", "at": at}]
+    runs = body["runs"]
+    assert [r["outcome"] for r in runs[:2]] == ["fails", "passes"]
+    assert runs[0]["off"] == [] and set(runs[1]["off"]) == {"choices", "silu/silu", "silu/Silu"}
+    assert "{'factory/device.name'" in Path(runs[0]["log"]).read_text()
+    assert {r["number"] for r in runs} == set(range(1, len(runs) + 1))
+
+
+def test_bindings_that_only_fail_together_need_one_off(run: Run, command: Command) -> None:
+    code = "raise SystemExit('tiny' in common.CHOICES and layers.silu is not None and "
+    fails = command(code + "'bind_' in layers.silu.__name__)")
+    result = run("bisect", "--", *fails)
+    assert result.exit_code == 0, result.output
+    first, *_, last = result.stdout.splitlines()
+    assert first.startswith(("choices  (", "silu/silu  ("))
+    assert "KUNLUN_ADAPT_DISABLE=" in last
+    assert "run 1, everything on: fails" in result.stderr
+
+
+def test_two_culprits_are_both_named(run: Run, command: Command) -> None:
+    fails = command("raise SystemExit('tiny' in common.CHOICES or layers.silu.__name__ != 'silu')")
+    body = json.loads(run("bisect", "--format", "json", "-q", "--", *fails).stdout)
+    assert [f["id"] for f in body["found"]] == ["choices", "silu/silu"]
+    assert body["found"][1]["at"].partition(":")[0].endswith(RECIPE)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("", "none found: COMMAND passes as it is (1 run(s))"),
+        ("raise SystemExit(3)", "COMMAND fails with all 3 bindings switched off as well"),
+    ],
+)
+def test_none_is_found(run: Run, command: Command, code: str, said: str) -> None:
+    result = run("bisect", "-q", "--", *command(code))
+    assert result.exit_code == 1 and said in result.stdout and not result.stderr
+
+
+def test_a_command_that_never_starts_sglang_cannot_be_bisected(run: Run, command: Command) -> None:
+    command("")
+    result = run("bisect", "-q", "--", sys.executable, "-c", "raise SystemExit(1)")
+    assert result.exit_code == 2 and "no process of it kept a ledger" in result.stderr
+
+
+def test_a_command_that_drops_its_environment_cannot_be_bisected(
+    run: Run, command: Command
+) -> None:
+    drops = "import os, sys; os.environ.pop('KUNLUN_ADAPT_DISABLE', None);"
+    fails = command("raise SystemExit(1)")
+    result = run("bisect", "-q", "--", *fails[:2], drops + fails[2])
+    assert result.exit_code == 2 and "is in effect in the main process" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("--",), ("python", "x.py")])
+def test_without_a_command_there_is_nothing_to_do(run: Run, arguments: tuple[str, ...]) -> None:
+    result = run("bisect", *arguments)
+    assert result.exit_code == 2 and not result.stdout
+
+
+def test_a_command_that_is_not_there(run: Run, tmp_path: Path) -> None:
+    result = run("bisect", "-q", "--logs", tmp_path / "l", "--", "/no/such/command")
+    assert result.exit_code == 2 and "/no/such/command" in result.stderr
+    result = run("bisect", "--logs", tmp_path / "l", "--", "true")
+    assert result.exit_code == 2 and "is not empty" in result.stderr
+
+
+def test_a_hang_counts_as_a_failure_and_leaves_no_process(
+    run: Run, command: Command, tmp_path: Path
+) -> None:
+    child = (
+        "import subprocess, time\n"
+        f"child = subprocess.Popen(['sleep', '300'])\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
+    )
+    hangs = command(child + "if 'tiny' in common.CHOICES: time.sleep(300)")
+    found = run("bisect", "--timeout", "12", "--format", "json", "-q", "--", *hangs)
+    body: Any = json.loads(found.stdout)
+    assert [f["id"] for f in body["found"]] == ["choices"]
+    assert body["runs"][0]["outcome"] == "times out" and body["runs"][0]["code"] is None
+    pid = int((tmp_path / "pid").read_text())
+    for _ in range(100):
+        stat = Path(f"/proc/{pid}/stat")
+        if not stat.exists() or ") Z " in stat.read_text():
+            break
+        time.sleep(0.1)
+    else:
+        raise AssertionError("a process of the command is left")
+
+
+def test_what_the_user_switched_off_stays_off(
+    run: Run, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUNLUN_ADAPT_DISABLE", "silu/Silu")
+    fails = command("raise SystemExit(layers.silu.__name__ != 'silu')")
+    body = json.loads(run("bisect", "-q", "--format", "json", "--", *fails).stdout)
+    assert [f["id"] for f in body["found"]] == ["silu/silu"]
+    assert all("silu/Silu" not in r["off"] for r in body["runs"])
