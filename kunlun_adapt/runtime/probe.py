@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 SIMULATOR = "KUNLUN_ADAPT_SIMULATOR"
+FAULTS = "KUNLUN_ADAPT_SIMULATOR_FAULTS"
 
 # The map is the only place that names the runtime's module. Reading this one line spares every
 # process on every machine without a card the YAML parser.
@@ -22,9 +23,9 @@ _PROBE = re.compile(
 def profile() -> str | None:
     """Return the profile that stands in for the device here, or None without one.
 
-    Raises SystemExit(1) where the simulator is asked for and the real runtime is present, where
-    it cannot be told whether it is asked for, and where the map that says what to look for cannot
-    be read.
+    Raises SystemExit(1) where the simulator, or a fault in it, is asked for and the real runtime is
+    present, where it cannot be told whether it is asked for, and where the map that says what to
+    look for cannot be read.
     """
     try:
         asked = simulator_asked()
@@ -43,6 +44,14 @@ def profile() -> str | None:
             "both a card and the simulator",
             [Failure("kunlun-adapt", f"{SIMULATOR}=1, and {module} is installed")],
             f"unset {SIMULATOR} to run on the card; the simulator is for machines without one",
+        )
+    if present and os.environ.get(FAULTS):
+        from kunlun_adapt.runtime.stop import Failure, stop
+
+        raise stop(
+            "faults are asked for, and there is a card",
+            [Failure("kunlun-adapt", f"{FAULTS} is set, and {module} is installed")],
+            f"unset {FAULTS}; only the simulated device fails on request",
         )
     if asked:
         return "simulator"

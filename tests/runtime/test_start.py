@@ -76,6 +76,11 @@ def test_simulator_beside_the_real_runtime_is_refused(stage: Stage) -> None:
     refused(done, "both a card and the simulator", "tiny_runtime is installed", "unset")
 
 
+def test_faults_for_the_simulator_beside_the_real_runtime_are_refused(stage: Stage) -> None:
+    done = stage.run(ACTIVATE, KUNLUN_ADAPT_SIMULATOR_FAULTS="nan kunlun_ops.swiglu")
+    refused(done, "there is a card", "tiny_runtime is installed", "only the simulated device fails")
+
+
 def test_a_plugin_list_without_our_hooks_is_refused(stage: Stage) -> None:
     done = stage.run(STARTED, SGLANG_PLUGINS="other, kunlun")
     refused(done, "leaves out kunlun_hooks", "SGLANG_PLUGINS=other,kunlun,kunlun_hooks")

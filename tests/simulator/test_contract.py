@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from kunlun_adapt.simulator.contract import (
     Contract,
     ContractError,
     Limit,
+    _read,
     check_call,
     contract_files,
     contracts,
@@ -21,15 +24,24 @@ from kunlun_adapt.simulator.shapes import PatternError, holds, match_shape, pars
 class FakeTensor:
     """What a check reads of a tensor, without torch."""
 
-    def __init__(self, *shape, dtype="float32", contiguous=True, device="cpu", zero=True):
+    def __init__(
+        self, *shape, dtype="float32", contiguous=True, device="cpu", zero=True, strides=None, at=0
+    ):
         self.shape, self.dtype, self.device = shape, f"torch.{dtype}", device
         self._contiguous, self._zero = contiguous, zero
+        self._strides, self._at = strides, at
 
     def is_contiguous(self):
         return self._contiguous
 
     def stride(self):
-        return tuple(range(len(self.shape)))
+        return self._strides or tuple(range(len(self.shape)))
+
+    def numel(self):
+        return math.prod(self.shape)
+
+    def data_ptr(self):
+        return self._at
 
     def any(self):
         return not self._zero
@@ -122,6 +134,7 @@ def test_a_scalar_that_states_a_symbol_binds_it():
     [
         (Argument("x", "in", dtypes=("float16",)), FakeTensor(1), "x is float32, the op takes"),
         (Argument("x", "in", contiguous=True), FakeTensor(2, contiguous=False), "not contiguous"),
+        (Argument("x", "in", aligned=64), FakeTensor(2, at=1040), "aligned to 64 bytes, and is 16"),
         (Argument("x", "out", zeroed=True), FakeTensor(2, zero=False), "zero-filled"),
         (Argument("x", "in"), None, "x is None, but it is required"),
         (Argument("x", "in"), 3, "x is 3, expected a tensor"),
@@ -141,6 +154,41 @@ def test_an_argument_may_be_tied_to_anothers_dtype():
     op = contract(Argument("x", "in"), Argument("y", "out", dtype_of="x"))
     with pytest.raises(ContractError, match="y is int32, expected float32 as x"):
         check_call(op, {"x": FakeTensor(1), "y": FakeTensor(1, dtype="int32")})
+
+
+def test_an_aligned_tensor_passes():
+    check_call(contract(Argument("x", "in", aligned=64)), {"x": FakeTensor(2, at=1024)})
+
+
+PITCH = Argument("pitch", "param", type="int", symbol="M")
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "problem"),
+    [
+        ((3, 4), (4, 1), None),
+        ((3, 4), (8, 1), "x: the stride is [8, 1], expected [M, 1]: M=4, got 8"),
+        ((3, 4), (4, 2), "x: the stride is [4, 2]"),
+        ((1, 4), (9, 1), None),  # there is no second row
+        ((0, 4), (9, 9), None),  # there is no row
+    ],
+)
+def test_strides_are_held_to_their_pattern(shape, strides, problem):
+    op = contract(Argument("x", "in", strides=parse_shape("[M, 1]")), PITCH)
+    call = {"x": FakeTensor(*shape, strides=strides), "pitch": 4}
+    if problem is None:
+        check_call(op, call)
+        return
+    with pytest.raises(ContractError) as caught:
+        check_call(op, call)
+    assert problem in str(caught.value)
+
+
+def test_an_alignment_that_is_no_power_of_two_is_the_contracts_fault():
+    entry = {"op": "a.b", "does": "d", "source": "s"}
+    for aligned in (0, 24, "64", True):
+        with pytest.raises(ValueError, match=r"a\.b, argument x: aligned is no power of two"):
+            _read("f", {**entry, "args": [{"name": "x", "role": "in", "aligned": aligned}]})
 
 
 def test_tensors_must_share_a_device():
