@@ -122,6 +122,7 @@ def _process(process: Process) -> dict[str, Any]:
         "planned": ledger["planned"],
         "excluded": ledger["excluded"],
         "chosen": ledger["chosen"],
+        "simulator_faults": ledger["simulator_faults"],
         "file": process.file,
     }
 
@@ -129,6 +130,7 @@ def _process(process: Process) -> dict[str, Any]:
 def _text(run: Run, verbose: bool) -> list[str]:
     lines = [f"run {run.folder}", *_head(run), "", *_table(run.processes)]
     for title, section in (
+        ("faults injected into the simulated device", _faults(run)),
         ("refused", _refusals(run)),
         ("lacking", _lacking(run.lacks())),
         ("applied in no process of this run", _grouped(run.nowhere())),
@@ -175,6 +177,14 @@ def _table(processes: Iterable[Process]) -> list[str]:
             )
         )
     return aligned(rows)
+
+
+def _faults(run: Run) -> list[str]:
+    fired: dict[str, int] = {}
+    for process in run.processes:
+        for fault in process.ledger["simulator_faults"]:
+            fired[fault["fault"]] = fired.get(fault["fault"], 0) + fault["fired"]
+    return [f"{fault}: fired {times} times" for fault, times in fired.items()]
 
 
 def _refusals(run: Run) -> list[str]:

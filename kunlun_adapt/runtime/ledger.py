@@ -174,7 +174,7 @@ def snapshot() -> dict[str, object]:
         "release": LEDGER.release,
         "profile": LEDGER.profile,
         "simulator": LEDGER.profile == "simulator",
-        "simulator_faults": _simulator_faults(),
+        "simulator_faults": simulator_faults(),
         "workspace": LEDGER.workspace,
         "map": LEDGER.map,
         "map_revision": LEDGER.map_revision,
@@ -217,8 +217,9 @@ def snapshot() -> dict[str, object]:
     }
 
 
-def _simulator_faults() -> list[dict[str, object]]:
-    """What the simulated device was asked to do wrong; on a card the module is never imported."""
+def simulator_faults() -> list[dict[str, object]]:
+    """Return what the simulated device was asked to do wrong, each with how often it did."""
+    # On a card the module is never imported.
     faults = sys.modules.get("kunlun_adapt.simulator.faults")
     return list(faults.active()) if faults and LEDGER.profile == "simulator" else []
 

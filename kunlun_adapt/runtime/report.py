@@ -94,6 +94,8 @@ def table() -> list[str]:
         lines += _row(
             "simulator", "no card; vendor operators are stand-ins that compute on the CPU"
         )
+    for fault in ledger.simulator_faults():
+        lines += _row("fault", f"injected: {fault['fault']}")
     lines += _row("bindings", ", ".join(counts))
     for state in ("failed", "disabled"):
         for entry in entries:

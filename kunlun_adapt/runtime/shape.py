@@ -38,6 +38,7 @@ LEDGER: Shape = {
     ],
     "planned": int,
     "excluded": int,
+    "simulator_faults": [{"fault": str, "fired": int}],
     "chosen": [{"what": str, "value": str, "why": str}],
     "operators": Each(Each(int)),
     "fallbacks": [

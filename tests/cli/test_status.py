@@ -272,3 +272,13 @@ def test_there_is_no_run(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
     write(folder)
     monkeypatch.setenv(ledger.RUN_DIR, str(folder))
     assert run("status").exit_code == 0
+
+
+def test_injected_faults_are_said_for_the_whole_run(run: Run, folder: Path) -> None:
+    fault = "nan kunlun_ops.swiglu"
+    for pid, fired in ((None, 2), (GONE, 3)):
+        write(folder, pid=pid, simulator_faults=[{"fault": fault, "fired": fired}])
+    text = run("status", str(folder)).stdout
+    assert f"faults injected into the simulated device:\n  {fault}: fired 5 times\n" in text
+    body = json.loads(run("status", str(folder), "--format", "json").stdout)
+    assert [p["simulator_faults"][0]["fired"] for p in body["processes"]] == [2, 3]
