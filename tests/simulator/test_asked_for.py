@@ -84,3 +84,16 @@ def test_a_fault_that_is_not_understood_ends_the_start(upstream):
     assert done.returncode == 1 and "the start is refused" in done.stderr
     assert "no simulated op 'kunlun_ops.swigly'" in done.stderr
     assert "What to do: did you mean kunlun_ops.swiglu?" in done.stderr
+
+
+@pytest.mark.upstream
+@pytest.mark.torch
+def test_a_vendor_op_that_is_missing_ends_the_start_and_names_the_tier(upstream):
+    done = python(
+        START + "import sglang.srt.layers.activation",
+        *upstream,
+        KUNLUN_ADAPT_SIMULATOR="1",
+        **{VARIABLE: "missing kunlun_ops.swiglu"},
+    )
+    assert done.returncode == 1 and "the start is refused" in done.stderr
+    assert "needs kunlun_ops.swiglu, which the vendor runtime does not have" in done.stderr
