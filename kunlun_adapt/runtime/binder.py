@@ -141,6 +141,18 @@ class Binder:
 
         self._when_imported(entry, module, change)
 
+    def split_ops(self, module: str, attribute: str, ops: tuple[str, ...]) -> None:
+        """Have upstream cut its piecewise graphs at ops of ours that must not be captured."""
+        entry = ledger.enter("capture/split_ops", True)
+
+        def change(upstream: ModuleType) -> None:
+            owner, name = _owner(upstream, attribute)
+            held = getattr(owner, name)
+            held.extend(op for op in ops if op not in held)
+            entry.state = "applied"
+
+        self._when_imported(entry, module, change)
+
     def judge(self) -> None:
         """Look for references to originals, then stop for all that failed; from here on at once."""
         self._judged = True

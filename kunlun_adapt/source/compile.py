@@ -16,6 +16,7 @@ from kunlun_adapt.source.hooks import hook_texts
 from kunlun_adapt.source.operators import function_names, operator_text
 from kunlun_adapt.source.platform import class_name, platform_text
 from kunlun_adapt.source.text import (
+    NAMESPACE,
     SourceError,
     comment,
     conjunction,
@@ -30,6 +31,8 @@ from kunlun_adapt.source.text import (
 from kunlun_adapt.upstream import Symbol
 
 PROCESS = "process"
+SPLIT_OPS = "split_ops"
+"""The key under which the interface spells upstream's list of ops that split a graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,7 @@ def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str
                 kernels=kernels,
                 models=[_model(m) for m in plan.models],
                 warm_up=_warm_up(plan),
+                split_ops=_split_ops(plan),
                 own=[
                     {
                         "id": f"{r.model.name}/{served}",
@@ -217,6 +221,19 @@ def _warm_up(plan: Plan) -> dict[str, object] | None:
         "groups": groups,
         "at": place(plan.platform_map.key_at("communication")),
         "why": plan.platform_map.model.communication.why,
+    }
+
+
+def _split_ops(plan: Plan) -> dict[str, object] | None:
+    """Return upstream's list of the ops at which it cuts piecewise graphs, and ours for it."""
+    symbol = plan.names.get(SPLIT_OPS)
+    eager = [r.model.name for r in plan.operators if r.model.traced and r.model.capture == "eager"]
+    if not eager or not isinstance(symbol, Symbol):
+        return None
+    return {
+        "module": dotted(symbol.module),
+        "attribute": dotted(_attribute(symbol)),
+        "ops": [f"{NAMESPACE}.{identifier(name)}.default" for name in sorted(eager)],
     }
 
 

@@ -16,6 +16,8 @@ from kunlun_adapt.documents import Document
 Item = TypeVar("Item")
 
 WIDTH = 96
+NAMESPACE = "kunlun_adapt"
+"""The namespace of our `torch.library` ops."""
 MAX_BITS = 4096
 """Python refuses to print integers of some thousand digits."""
 _DOTTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
