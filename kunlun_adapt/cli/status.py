@@ -222,8 +222,12 @@ def _grouped(bindings: dict[str, str]) -> list[str]:
 
 
 def _listed(ids: Iterable[str], indent: str = "") -> list[str]:
+    return _wrapped(", ".join(ids), indent)
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
     return textwrap.wrap(
-        ", ".join(ids),
+        text,
         WIDTH,
         initial_indent=indent,
         subsequent_indent=indent,
@@ -239,9 +243,9 @@ def _fallbacks(run: Run, verbose: bool) -> list[str]:
         refused = f", {one['refused']} refused" if one["refused"] else ""
         lines.append(f"{one['operator']}: {one['tier']}, {one['calls']} call(s){refused} in {who}")
         place = f" ({one['at']})" if one["at"] else ""
-        lines.append(f"    first for {one['reason']}{place}")
+        lines += _wrapped(f"first for {one['reason']}{place}", "    ")
         if one["why"]:
-            lines.append(f"    {one['why']}")
+            lines += _wrapped(one["why"], "    ")
         stack = one["stack"] if verbose else one["stack"][-SHOWN:]
         lines += [f"    {frame}" for frame in stack]
     return lines
@@ -258,10 +262,13 @@ def _calls(run: Run) -> list[str]:
 
 def _verdict(run: Run) -> str:
     """Return one closing line; what cannot be known from here is part of it."""
-    alive = sum(p.state == "running" for p in run.processes)
-    total = len(run.processes)
+    states = [p.state for p in run.processes]
+    counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
+    total = len(states)
+    if "running" in states and {"gone", "zombie"} & set(states):
+        counts += " while others run"
     said = "something is wrong, see above" if run.wrong() else "nothing required is missing"
     return (
-        f"{total} process(es), {alive} running: {said}. A process that never loaded the plugin "
+        f"{total} process(es), {counts}: {said}. A process that never loaded the plugin "
         "keeps no ledger; it shows only as a parent or a running child of one that does."
     )

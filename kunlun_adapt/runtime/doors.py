@@ -9,6 +9,7 @@ from kunlun_adapt.diagnostics.finding import AdaptError
 from kunlun_adapt.runtime import ledger, report, roles
 from kunlun_adapt.runtime.binder import Binder
 from kunlun_adapt.runtime.disabled import Without, disabled
+from kunlun_adapt.runtime.first_calls import watch_members
 from kunlun_adapt.runtime.generated import PACKAGE, publish
 from kunlun_adapt.runtime.hooks import HookInstaller, read_back_after_apply
 from kunlun_adapt.runtime.prepare import installed_sglang, map_revision, prepare
@@ -50,6 +51,7 @@ def open_early_door(profile: str) -> str:
         _binder = Binder(bindings.DISPATCH_KEY)
         _disabled = disabled(bindings)
         bindings.install(Without(_binder, _disabled))
+        watch_members(str(bindings.PLATFORM))
         _binder.judge()
         ledger.settle_with(_binder.settle)
         ledger.start_writer()

@@ -9,10 +9,12 @@ import functools
 import inspect
 import logging
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
-from kunlun_adapt.runtime import switches
+from kunlun_adapt.runtime import ledger, switches
 from kunlun_adapt.runtime.dispatch import describe
+from kunlun_adapt.runtime.imports import when_imported
 from kunlun_adapt.runtime.roles import current
 
 logger = logging.getLogger("kunlun_adapt")
@@ -31,6 +33,28 @@ def watched_hook(id: str, implementation: Any) -> Any:
     if not switches.debug() or not inspect.isfunction(implementation):
         return implementation
     return _watch(id, implementation, _of_call)
+
+
+def watch_members(platform: str) -> None:
+    """Have the methods of the platform class, once there is one, log their first calls too."""
+    if not switches.debug():
+        return
+    served: dict[str, list[str]] = {}
+    for entry in ledger.LEDGER.entries.values():
+        if entry.member and entry.state != "disabled":
+            served.setdefault(entry.member, []).append(entry.id)
+    module, _, name = platform.partition(":")
+
+    def watch(made: ModuleType) -> None:
+        cls = getattr(made, name)
+        for member, ids in served.items():
+            raw = vars(cls).get(member)
+            function = getattr(raw, "__func__", raw)
+            if inspect.isfunction(function):
+                new = _watch(", ".join(ids), function, _by_name)
+                setattr(cls, member, new if function is raw else type(raw)(new))
+
+    when_imported(module, watch)
 
 
 def say(id: str, arguments: dict[str, Any]) -> None:

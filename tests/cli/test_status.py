@@ -139,6 +139,8 @@ def test_dead_processes_are_marked(run: Run, folder: Path) -> None:
     write(folder, "scheduler", GONE, parent=os.getpid())
     write(folder, "detokenizer", GONE + 1, parent=os.getpid(), ended=True)
     write(folder, "other", GONE + 2, parent=os.getpid(), host="another machine")
+    closing = run("status", folder).stdout.splitlines()[-1]
+    assert "1 gone" in closing and "while others run" in closing
     states = {p["process"]: p["state"] for p in said(run, folder)["processes"]}
     assert states == {
         "main": "running",

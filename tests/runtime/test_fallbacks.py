@@ -111,6 +111,19 @@ def test_the_first_call_of_each_binding_is_logged_when_asked_for(stage: Stage) -
     ]
 
 
+def test_the_platforms_methods_log_their_first_call_too(stage: Stage) -> None:
+    code = STARTED + (
+        "from sglang.srt.platforms import current_platform as platform\n"
+        "print(platform.get_dispatch_key_name(), platform.get_dispatch_key_name())\n"
+        "from kunlun_adapt.runtime import ledger\n"
+        "print({b['state'] for b in ledger.snapshot()['bindings'] if b['member']})\n"
+    )
+    done = stage.run(code, KUNLUN_ADAPT_DEBUG="1")
+    assert fine(done).splitlines() == ["tinykey tinykey", "{'applied'}"]
+    said = "first call of factory/device.dispatch_key in the main process: self="
+    assert done.stderr.count(said) == 1
+
+
 def test_what_is_bound_is_the_generated_function_unless_debugging(stage: Stage) -> None:
     code = STARTED + (
         "import kunlun_adapt_generated.operators.silu as made\n"
