@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 START_SECONDS = 300.0
-STOP_SECONDS = 20.0
+# With several ranks upstream itself waits up to 15 s for its children.
+STOP_SECONDS = 60.0
 REQUEST_SECONDS = 180.0
 LOG_TAIL_LINES = 60
 LOG_WIDTH = 400
