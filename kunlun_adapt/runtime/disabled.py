@@ -71,9 +71,10 @@ class Without:
                 entry.state, entry.detail = "disabled", SAID
                 return
             take(id, *args, **kwargs)
-            entry = ledger.LEDGER.entries[id]
-            entry.member = args[0] if how == "member" else ""
-            entry.kept = _kept(id, Handed(how, entry.member), [])
+            entry = ledger.LEDGER.entries.get(id)
+            if entry is not None:  # what is no binding is handed over all the same
+                entry.member = args[0] if how == "member" else ""
+                entry.kept = _kept(id, Handed(how, entry.member), [])
 
         return hand_over
 
