@@ -67,8 +67,8 @@ class Without:
 
         def hand_over(id: str, *args: Any, **kwargs: Any) -> None:
             if id in self._disabled:
-                entry = ledger.enter(id, bool(kwargs.get("required", True)))
-                entry.state, entry.detail = "disabled", SAID
+                off = ledger.enter(id, bool(kwargs.get("required", True)))
+                off.state, off.detail = "disabled", SAID
                 return
             take(id, *args, **kwargs)
             entry = ledger.LEDGER.entries.get(id)
