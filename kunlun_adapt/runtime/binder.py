@@ -141,9 +141,9 @@ class Binder:
 
         self._when_imported(entry, module, change)
 
-    def split_ops(self, module: str, attribute: str, ops: tuple[str, ...]) -> None:
+    def split_ops(self, id: str, module: str, attribute: str, ops: tuple[str, ...]) -> None:
         """Have upstream cut its piecewise graphs at ops of ours that must not be captured."""
-        entry = ledger.enter("capture/split_ops", True)
+        entry = ledger.enter(id, True)
 
         def change(upstream: ModuleType) -> None:
             owner, name = _owner(upstream, attribute)
