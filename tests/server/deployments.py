@@ -135,10 +135,10 @@ class Deployment:
 # of 1024 tokens, from which on another tier serves: whether they do is a matter of time.
 DEPLOYMENTS = (
     Deployment(LLAMA, 1, 16),
-    Deployment(LLAMA, 16),
     Deployment(LLAMA, 128, 128),
     Deployment(QWEN3_MOE, 16, 512),
     Deployment(DEEPSEEK_V3, 16, 512),
+    Deployment(LLAMA, 16, full=True),
     Deployment(DEEPSEEK_V3, 1, 16, full=True),
     Deployment(DEEPSEEK_V3, 128, 128, full=True),
     Deployment(QWEN3_MOE, 128, 512, full=True),
