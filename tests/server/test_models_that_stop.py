@@ -125,6 +125,7 @@ class Stop:
 # What is printed last before the end, by release. The weights are not FP8, so V4 is told so.
 NO_CUDA = "Torch not compiled with CUDA enabled"
 OWN_ALLOCATOR = "requires SWATokenToKVPoolAllocator"
+NO_SEAM = "reached the DeepSeek-V4 KV pool"
 OWN_BACKENDS = "GptOssForCausalLM requires one of"
 STOPS: dict[tuple[str, str], Stop] = {
     ("deepseek_v32", "0.5.17"): Stop("srt/server_args.py", NO_CUDA),
@@ -132,6 +133,7 @@ STOPS: dict[tuple[str, str], Stop] = {
     ("deepseek_v32", "0.5.23"): Stop("arg_groups/model_hook.py", NO_CUDA),
     ("deepseek_v4", "0.5.17"): Stop("unified_cache/components/swa_component.py", OWN_ALLOCATOR),
     ("deepseek_v4", "0.5.19"): Stop("unified_cache/components/swa_component.py", OWN_ALLOCATOR),
+    ("deepseek_v4", "0.5.23"): Stop("mem_cache/kv_cache_configurator.py", NO_SEAM),
     ("gpt_oss", "0.5.17"): Stop("srt/server_args.py", OWN_BACKENDS),
     ("gpt_oss", "0.5.19"): Stop("arg_groups/model_hook.py", OWN_BACKENDS),
     ("gpt_oss", "0.5.23"): Stop("arg_groups/model_hook.py", OWN_BACKENDS),
