@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from kunlun_adapt.check.bodies import statement
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.plan import spelled
+from kunlun_adapt.plan import PROCESS, spelled
 from kunlun_adapt.upstream import Symbol
 
 LOADS = "load_plugins"
@@ -22,7 +22,7 @@ _LOADING: WeakKeyDictionary[Context, dict[str, bool | None]] = WeakKeyDictionary
 
 def entry(context: Context, process: str) -> Symbol | None:
     """Return the function that a process runs, where the map names it."""
-    key = f"process.{process}"
+    key = f"{PROCESS}.{process}"
     spelling = spelled(context.map, key, context.release, context.beyond_claims)
     if spelling is None or spelling.call is None:
         return None
@@ -86,8 +86,3 @@ def _called(symbol: Symbol, body: ast.AST) -> Iterator[str]:
     if isinstance(body, ast.FunctionDef | ast.AsyncFunctionDef):
         defaults = [*body.args.defaults, *body.args.kw_defaults]
         yield from (d.id for d in defaults if isinstance(d, ast.Name))
-
-
-def names_in(body: ast.AST) -> set[str]:
-    """Return the bare names that a body mentions, defaults included."""
-    return {node.id for node in ast.walk(body) if isinstance(node, ast.Name)}

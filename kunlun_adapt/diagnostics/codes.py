@@ -116,7 +116,7 @@ CODES: dict[str, Code] = {
         Code("KA404", "group-split", _W, "some of the methods that call each other are replaced"),
         Code("KA405", "kernel-and-hook", _E, "a kernel and a hook on one symbol"),
         Code("KA406", "conflict-active", _E, "a recorded conflict whose sides are both active"),
-        Code("KA407", "process-without-plugins", _E, "a process that never loads plugins"),
+        Code("KA407", "process-without-plugins", _E, "a hook that never comes to its process"),
         Code("KA501", "no-stack-row", _W, "the stack has no row for the release"),
     )
 }

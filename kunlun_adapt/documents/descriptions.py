@@ -77,6 +77,10 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "field": "The platform's field that holds the value.",
         "call": "The upstream object that is meant.",
         "argument": "Arguments that tell this key apart where several share a method.",
+        "loads_plugins": (
+            "Of a `process.` key: whether SGLang loads plugins in this process. Where it does not, "
+            "our hooks are registered as the process begins with what `call` names."
+        ),
     },
     "ServerArg": {
         "arg": "The name of the argument, as the class of server arguments has it.",

@@ -141,7 +141,9 @@ Date = Annotated[str, AfterValidator(_date), WithJsonSchema({"type": "string", "
 Why = Annotated[str, Field(min_length=1)]
 ProfileName = Literal["card", "simulator"]
 Standing = Literal["active", "planned"]
-Process = Literal["main", "scheduler", "detokenizer", "tokenizer", "dp_controller"]
+Process = Literal[
+    "main", "scheduler", "detokenizer", "detokenizer_router", "tokenizer", "dp_controller"
+]
 Scalar = bool | int | float | str | None
 
 ANY = ">=0"

@@ -77,12 +77,15 @@ class Spelling(Strict):
     field: Target | None = None
     call: Target | None = None
     argument: dict[Identifier, Scalar] = {}
+    loads_plugins: bool = True
 
     @model_validator(mode="after")
     def _one_of(self) -> Spelling:
         given = [n for n in ("method", "field", "call") if getattr(self, n) is not None]
         if len(given) != 1:
             raise PydanticCustomError("spelling", "give exactly one of method, field, call")
+        if not self.loads_plugins and self.call is None:
+            raise PydanticCustomError("spelling", "loads_plugins speaks of what a process calls")
         return self
 
 

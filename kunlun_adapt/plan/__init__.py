@@ -31,14 +31,16 @@ from kunlun_adapt.plan.members import (
     spelled,
 )
 from kunlun_adapt.plan.params import Param, parse_param
-from kunlun_adapt.plan.plan import Plan, make_plan
+from kunlun_adapt.plan.plan import MAIN, PROCESS, Plan, make_plan
 from kunlun_adapt.plan.tiers import TierAnalysis, TierTable, analyse, call_values, tier_table
 
 __all__ = [
     "CAPABILITIES",
     "DTYPES",
+    "MAIN",
     "PLATFORM",
     "PLATFORM_KIND",
+    "PROCESS",
     "SERVER_ARGS",
     "SERVER_ARGS_ACCESSOR",
     "WRAPPING",

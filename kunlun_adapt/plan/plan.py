@@ -32,6 +32,10 @@ from kunlun_adapt.plan.stated import plan_models, plan_warm_up
 from kunlun_adapt.upstream import Facts, Missing, Symbol
 
 PLANNED = "its implementation is still to come"
+PROCESS = "process"
+"""The interface spells what a process runs as `process.<name>`."""
+MAIN = "main"
+"""The process that starts the others, and is spelled nowhere."""
 OUTSIDE = "targets outside sglang are checked, and not bound yet"
 
 _FORWARDS = ("forward_native", "forward_cuda", "forward_cpu", "forward")
@@ -61,9 +65,21 @@ class Plan:
     warm_up: WarmUp | None = None
     planned_hooks: tuple[HookBinding, ...] = ()
     planned_kernels: tuple[KernelBinding, ...] = ()
+    without_plugins: frozenset[str] = frozenset()
+    """The keys of the processes in which upstream loads no plugins in this release."""
 
     def binding(self, id: str) -> Binding | None:
         return next((b for b in self.bindings if b.id == id), None)
+
+    def unreached(self) -> list[tuple[HookBinding, str]]:
+        """Return the bound hooks for a process of which it is not known what it runs."""
+        known = {key for key, symbol in self.names.items() if isinstance(symbol, Symbol)}
+        return [
+            (hook, process)
+            for hook in self.hooks
+            for process in hook.hook.process or ()
+            if process != MAIN and f"{PROCESS}.{process}" not in known
+        ]
 
     def unresolved(self) -> list[tuple[Binding, Missing]]:
         """Return the bound bindings whose target does not exist in the release."""
@@ -167,6 +183,12 @@ class _Planner:
                 if (choice := spelled(self.map, key, self.facts.version, self.beyond))
                 and choice.call
             },
+            without_plugins=frozenset(
+                key
+                for key in self.map.interface
+                if (choice := spelled(self.map, key, self.facts.version, self.beyond))
+                and not choice.loads_plugins
+            ),
             models=tuple(m for m in models if m.binding.status == "bound"),
             warm_up=warm_up,
             planned_hooks=tuple(h for h in hooked if h.binding.status == "planned"),

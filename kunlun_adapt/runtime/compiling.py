@@ -16,6 +16,7 @@ from kunlun_adapt.locate import LOCK_FILE
 from kunlun_adapt.plan import WRAPPING, Binding, Plan, make_plan
 from kunlun_adapt.runtime import ledger
 from kunlun_adapt.runtime.cache import Cached
+from kunlun_adapt.runtime.drift import judge_drift
 from kunlun_adapt.runtime.prepare import UNVERIFIED, Installed, drifted
 from kunlun_adapt.runtime.stop import Failure, command, stop
 from kunlun_adapt.source import compile_plan, template_folder
@@ -37,7 +38,9 @@ logger = logging.getLogger("kunlun_adapt")
 SHOWN = 20
 
 
-def compile_here(root: Path, installed: Installed, profile: str, *, unverified: bool) -> Cached:
+def compile_here(
+    root: Path, installed: Installed, profile: str, *, unverified: bool, strict: bool
+) -> Cached:
     """Return the generated modules for the installed SGLang.
 
     Its `files` are empty where the text was made from a tree that the lock does not know, and must
@@ -46,10 +49,15 @@ def compile_here(root: Path, installed: Installed, profile: str, *, unverified: 
     try:
         catalog = _catalog(root)
         outside = _check_claim(catalog, installed, unverified)
-        facts, files = _facts(root, installed)
+        path = root / LOCK_FILE
+        lock = read_lock(path) if path.is_file() else Lock()
+        facts, files = _facts(lock, installed)
         plan = make_plan(catalog, facts, profile, beyond_claims=unverified)
         plan, smaller = _served(plan)
         _check_calls(plan)
+        _check_processes(plan)
+        if not files:
+            judge_drift(plan, lock, strict=strict)
         modules = compile_plan(plan, template_folder(root)).modules
         # What was left out, and that the release is not claimed, has to be said at every start, so
         # such a text is not kept.
@@ -95,10 +103,8 @@ def _check_claim(catalog: Catalog, installed: Installed, unverified: bool) -> bo
     return True
 
 
-def _facts(root: Path, installed: Installed) -> tuple[Facts, dict[str, str]]:
+def _facts(lock: Lock, installed: Installed) -> tuple[Facts, dict[str, str]]:
     """Return what is known about the release, and the hashes of the files that it was read from."""
-    path = root / LOCK_FILE
-    lock = read_lock(path) if path.is_file() else Lock()
     files = lock.files(installed.version)
     changed = drifted(installed, files)
     if files and not changed:
@@ -178,4 +184,29 @@ def _check_calls(plan: Plan) -> None:
             f"{len(failures)} call(s) of sglang {plan.release} are not what the bindings say",
             failures,
             f"run {command('validate --sglang installed')}: it suggests the edit",
+        )
+
+
+def _check_processes(plan: Plan) -> None:
+    """Refuse hooks for a process in which nothing would ever apply them."""
+    lost = plan.unreached()
+    for hook, process in lost:
+        logger.warning(
+            "%s is for the %s process, and nothing says what that runs in sglang %s: it is not "
+            "applied there",
+            hook.binding.id,
+            process,
+            plan.release,
+        )
+    failures = [
+        Failure(hook.binding.id, f"it is not known what the {process} process runs")
+        for hook, process in lost
+        if hook.binding.required
+    ]
+    if failures:
+        raise stop(
+            f"{len(failures)} hook(s) cannot reach their process in sglang {plan.release}",
+            failures,
+            "spell the process in the map's `interface`; "
+            f"{command('validate --sglang installed')} says how",
         )

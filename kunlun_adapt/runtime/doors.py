@@ -9,12 +9,18 @@ from kunlun_adapt.diagnostics.finding import AdaptError
 from kunlun_adapt.runtime import ledger, report, roles
 from kunlun_adapt.runtime.binder import Binder
 from kunlun_adapt.runtime.disabled import Without, disabled
+from kunlun_adapt.runtime.entries import watch_entries
 from kunlun_adapt.runtime.first_calls import watch_members
 from kunlun_adapt.runtime.generated import PACKAGE, publish
 from kunlun_adapt.runtime.hooks import HookInstaller, read_back_after_apply
-from kunlun_adapt.runtime.prepare import installed_sglang, map_revision, prepare
+from kunlun_adapt.runtime.prepare import (
+    documents_digest,
+    installed_sglang,
+    map_revision,
+    prepare,
+)
 from kunlun_adapt.runtime.selection import check_selection
-from kunlun_adapt.runtime.stop import refuse_failures, stop_for, stop_unexpected
+from kunlun_adapt.runtime.stop import Failure, refuse_failures, stop, stop_for, stop_unexpected
 from kunlun_adapt.runtime.switches import check_switches
 
 WORKER = "scheduler"
@@ -22,7 +28,8 @@ WORKER = "scheduler"
 
 _binder: Binder | None = None
 _platform: str | None = None
-_hooked = False
+_hooked: str | None = None
+"""The process whose hooks were registered, once they are."""
 _disabled: frozenset[str] = frozenset()
 
 
@@ -50,6 +57,7 @@ def open_early_door(profile: str) -> str:
         bindings = _publish(profile)
         _binder = Binder(bindings.DISPATCH_KEY)
         _disabled = disabled(bindings)
+        watch_entries(bindings.WITHOUT_PLUGINS, _begin)
         bindings.install(Without(_binder, _disabled))
         watch_members(str(bindings.PLATFORM))
         _binder.judge()
@@ -71,8 +79,9 @@ def _publish(profile: str) -> Any:
     installed = installed_sglang()
     record = ledger.LEDGER
     record.release, record.profile = installed.version, profile
-    record.workspace, record.map_revision = str(root), map_revision(root)
-    made = prepare(root, installed, profile)
+    documents = documents_digest(root)
+    record.workspace, record.map_revision = str(root), map_revision(documents)
+    made = prepare(root, installed, profile, documents)
     publish(made.modules, f"sglang {installed.version} {profile}")
     bindings = importlib.import_module(f"{PACKAGE}.bindings")
     record.map = bindings.MAP
@@ -88,9 +97,9 @@ def open_hook_door() -> None:
     is not in effect.
     """
     global _hooked
-    if _binder is None or _hooked:
+    if _binder is None or _hooked is not None:
         return
-    _hooked = True
+    _hooked = roles.current()
     try:
         registry = importlib.import_module("sglang.srt.plugins.hook_registry")
         installer = HookInstaller(registry.HookRegistry, registry.HookType)
@@ -104,3 +113,19 @@ def open_hook_door() -> None:
     except Exception as error:  # upstream would log an exception and go on without our hooks
         raise stop_unexpected(error, "the hooks cannot be registered") from error
     refuse_failures()
+
+
+def _begin() -> None:
+    """Register and apply our hooks in a process in which SGLang loads no plugins.
+
+    Those of other plugins stay out of it, as SGLang has it.
+    """
+    role = roles.current()
+    if _hooked not in (None, role, *roles.UNNAMED):
+        raise stop(
+            f"the hooks of the {role} process cannot be applied",
+            [Failure("kunlun-adapt", f"this process has those of the {_hooked} process already")],
+            f"start the {role} by spawn, as SGLang does; it must not be forked from the {_hooked}",
+        )
+    open_hook_door()
+    importlib.import_module("sglang.srt.plugins.hook_registry").HookRegistry.apply_hooks()

@@ -23,14 +23,15 @@ def when_imported(name: str, patch: Patch) -> bool:
     if module is None:
         wrapt.register_post_import_hook(patch, name)
         return False
-    if _half_imported(module):
+    if half_imported(module):
         _when_done(module, patch)
         return False
     patch(module)
     return True
 
 
-def _half_imported(module: ModuleType) -> bool:
+def half_imported(module: ModuleType) -> bool:
+    """Tell whether a module is being imported at this moment."""
     return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 

@@ -22,6 +22,7 @@ from kunlun_adapt.runtime import cache
 from kunlun_adapt.runtime.probe import switched_on
 
 UNVERIFIED = "KUNLUN_ADAPT_UNVERIFIED"
+STRICT = "KUNLUN_ADAPT_STRICT"
 _COMPILER = ("documents", "upstream", "plan", "source", "runtime")
 _VERSION = re.compile(r"^__version__\b[^\n=]*=[^\n'\"]*['\"]([^'\"\n]+)['\"]", re.M)
 _DIST_INFO = re.compile(r"sglang-([^-]+)\.dist-info\Z")
@@ -56,16 +57,20 @@ def installed_sglang() -> Installed:
     return Installed(version, root)
 
 
-def prepare(root: Path, installed: Installed, profile: str) -> cache.Cached:
-    """Return the generated modules. Raises AdaptError, or SystemExit with a table."""
+def prepare(root: Path, installed: Installed, profile: str, documents: str) -> cache.Cached:
+    """Return the generated modules. Raises AdaptError, or SystemExit with a table.
+
+    `documents` is the digest of the workspace's documents and lock.
+    """
     unverified = switched_on(UNVERIFIED, "tries a release that is not claimed")
+    strict = switched_on(STRICT, "refuses a release whose replaced symbols are not as locked")
     name = cache.key(
         [
             ("python", repr(sys.version_info[:2]).encode()),
             ("release", installed.version.encode()),
             ("profile", profile.encode()),
             ("unverified", str(unverified).encode()),
-            *_documents(root),
+            ("documents", documents.encode()),
             *_compiler(root),
         ]
     )
@@ -74,15 +79,20 @@ def prepare(root: Path, installed: Installed, profile: str) -> cache.Cached:
         return kept
     from kunlun_adapt.runtime.compiling import compile_here
 
-    made = compile_here(root, installed, profile, unverified=unverified)
+    made = compile_here(root, installed, profile, unverified=unverified, strict=strict)
     if made.files:
         cache.save(name, made)
     return made
 
 
-def map_revision(root: Path) -> str:
-    """Return a short hash of the workspace's documents and lock, to tell two runs apart."""
-    return cache.key(_documents(root))[:12]
+def documents_digest(root: Path) -> str:
+    """Return the hash of the workspace's documents and lock."""
+    return cache.key(_contents([*workspace_files(root), (LOCK_FILE, root / LOCK_FILE)]))
+
+
+def map_revision(digest: str) -> str:
+    """Return a short form of the documents' digest, to tell two runs apart."""
+    return digest[:12]
 
 
 def drifted(installed: Installed, files: Mapping[str, str]) -> list[str]:
@@ -96,10 +106,6 @@ def drifted(installed: Installed, files: Mapping[str, str]) -> list[str]:
         if now != digest:
             found.append(file)
     return found
-
-
-def _documents(root: Path) -> Iterable[tuple[str, bytes]]:
-    yield from _contents([*workspace_files(root), (LOCK_FILE, root / LOCK_FILE)])
 
 
 def _compiler(root: Path) -> Iterable[tuple[str, bytes]]:

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
+import sys
 from collections.abc import Mapping
+from typing import Any
 
 OTHER = "other"
 STARTING = "starting"
+UNNAMED = (OTHER, STARTING)
+"""What is said of a process while nobody can tell what it runs: it gets every hook."""
+
+# What SGLang writes behind the name of a scheduler: _DP0_PP1_ATTN_CP0_TP1.
+_RANK = re.compile(r"_([A-Z][A-Z_]*?)(\d+)(?=_|\Z)")
 
 _processes: dict[str, str] = {}
 _born = (os.getpid(), multiprocessing.current_process())
+_entered: tuple[int, str] | None = None
 
 
 def know(processes: Mapping[str, str]) -> None:
     """Take the map's process names, by the name of the upstream function that a process runs."""
     _processes.clear()
     _processes.update(processes)
+
+
+def enter(name: str) -> None:
+    """State which process this is, where its own function says so."""
+    global _entered
+    _entered = (os.getpid(), name)
 
 
 def current() -> str:
@@ -26,6 +41,8 @@ def current() -> str:
     "starting", so ask when the name is needed and keep no copy. A child of a bare `os.fork()` is
     "other", whatever its parent was.
     """
+    if _entered is not None and _entered[0] == os.getpid():
+        return _entered[1]
     process = multiprocessing.current_process()
     if getattr(process, "_inheriting", False):
         return STARTING
@@ -33,12 +50,28 @@ def current() -> str:
         return OTHER
     if multiprocessing.parent_process() is None:
         return "main"
-    # A function that is wrapped or partly applied still carries, or leads to, its own name.
-    target = getattr(process, "_target", None)
-    target = getattr(target, "func", target)
-    return _processes.get(getattr(target, "__name__", ""), OTHER)
+    # A process may run a function that is handed another one, which is what makes it what it is.
+    ran = [getattr(process, "_target", None), *getattr(process, "_args", ())[:1]]
+    return next((name for function in ran if (name := _processes.get(_name(function)))), OTHER)
+
+
+def ranks() -> dict[str, int]:
+    """Return this process's ranks (TP, PP, DP and so on), where SGLang has put them in its title.
+
+    It does so for the groups that have more than one rank.
+    """
+    titles = sys.modules.get("setproctitle")
+    title = str(titles.getproctitle()) if titles is not None else ""
+    if not title.startswith("sglang::"):
+        return {}
+    return {name: int(rank) for name, rank in _RANK.findall(title)}
+
+
+def _name(function: Any) -> str:
+    """Return a function's name; one that is wrapped or partly applied leads to its own."""
+    return str(getattr(getattr(function, "func", function), "__name__", ""))
 
 
 def known() -> bool:
     """Tell whether this is one of the processes that the map names, or the main one."""
-    return current() not in (OTHER, STARTING)
+    return current() not in UNNAMED

@@ -11,7 +11,14 @@ import jinja2
 
 from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.locate import template_folders
-from kunlun_adapt.plan import ConditionError, KernelBinding, Member, ModelBinding, Plan
+from kunlun_adapt.plan import (
+    PROCESS,
+    ConditionError,
+    KernelBinding,
+    Member,
+    ModelBinding,
+    Plan,
+)
 from kunlun_adapt.source.hooks import hook_texts
 from kunlun_adapt.source.operators import function_names, operator_text
 from kunlun_adapt.source.platform import class_name, platform_text
@@ -30,7 +37,6 @@ from kunlun_adapt.source.text import (
 )
 from kunlun_adapt.upstream import Symbol
 
-PROCESS = "process"
 SPLIT_OPS = "split_ops"
 """The key under which the interface spells upstream's list of ops that split a graph."""
 
@@ -139,6 +145,7 @@ def _modules(plan: Plan, environment: jinja2.Environment) -> list[tuple[str, str
                 platform_class=class_name(plan),
                 dispatch_key=identifier(profile.dispatch_key),
                 processes=_processes(plan),
+                without_plugins=_without_plugins(plan),
                 counts=tuple(count.values()),
                 environment=placed(plan.platform_map, "environment", plan.environment, "name"),
                 place=place,
@@ -279,6 +286,16 @@ def _processes(plan: Plan) -> list[tuple[str, str]]:
     for key, symbol in plan.names.items():
         if key.startswith(f"{PROCESS}.") and isinstance(symbol, Symbol):
             found.append((key.partition(".")[2], symbol.path.rpartition(".")[2]))
+    return found
+
+
+def _without_plugins(plan: Plan) -> list[tuple[str, str, str]]:
+    """Return (process name, module, attribute) of what begins the processes without plugins."""
+    found = []
+    for key in sorted(plan.without_plugins):
+        symbol = plan.names.get(key)
+        if key.startswith(f"{PROCESS}.") and isinstance(symbol, Symbol):
+            found.append((key.partition(".")[2], dotted(symbol.module), dotted(_attribute(symbol))))
     return found
 
 

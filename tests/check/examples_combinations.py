@@ -75,9 +75,8 @@ EXAMPLES: dict[str, Example] = {
         MAP, "choices], keep", suggests="leave choices out where affinity holds",
     ),
     "KA407": Example(
-        lambda b: b.edit(MAP, "    served: {simulator: false, why: upstream calls",
-                         "    process: [scheduler]\n    served: {simulator: false, why: upstream calls")
-        .edit("sglang/srt/managers/scheduler.py", "load_plugins()", "pass"),
-        MAP, "scheduler]", suggests="leave it out",
+        lambda b: b.edit("sglang/srt/managers/scheduler.py", "load_plugins()", "pass"),
+        MAP, "sglang.srt.managers.scheduler.run_scheduler_process",
+        suggests="add `loads_plugins: false`",
     ),
 }  # fmt: skip

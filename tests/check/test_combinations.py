@@ -14,6 +14,7 @@ from tests.check.examples_combinations import AFFINITY, CONFLICT, HOW, RUNNER, g
 from tests.check.said import codes, only
 
 SCHEDULER = "sglang/srt/managers/scheduler.py"
+RUNS = "sglang.srt.managers.scheduler.run_scheduler_process"
 ALONE = '  - id: affinity\n    why: pin each worker to the cores near its card\n    type: replace\n    impl: "our_impls:set_affinity"\n'
 
 
@@ -293,14 +294,14 @@ def test_without_keep_both_stay(bench: Bench) -> None:
     ],
 )
 def test_where_a_process_loads_plugins(bench: Bench, body: str, loads: bool) -> None:
-    changed = affinity(bench, "    type", "    process: [scheduler]\n    type")
-    changed = changed.edit(SCHEDULER, "load_plugins()", body)
+    changed = bench.edit(SCHEDULER, "load_plugins()", body)
     assert codes(changed.findings()) == ([] if loads else ["KA407"])
+    stated = changed.edit(MAP, f"{{call: {RUNS}}}", f"{{call: {RUNS}, loads_plugins: false}}")
+    assert codes(stated.findings()) == (["KA407"] if loads else [])
 
 
 def test_a_class_that_stands_as_a_default(bench: Bench) -> None:
-    changed = affinity(bench, "    type", "    process: [scheduler]\n    type")
-    changed = changed.edit(
+    changed = bench.edit(
         SCHEDULER,
         "(server_args):\n    load_plugins()",
         "(server_args, made=Scheduler):\n    made()\n\nclass Scheduler:\n    def __init__(self):\n        load_plugins()",
@@ -308,62 +309,47 @@ def test_a_class_that_stands_as_a_default(bench: Bench) -> None:
     assert codes(changed.findings()) == []
 
 
-def test_only_the_process_that_loads_nothing_is_named(bench: Bench) -> None:
-    changed = affinity(bench, "    type", "    process: [main, scheduler]\n    type")
-    changed = changed.edit(SCHEDULER, "load_plugins()", "pass")
-    found = only(changed.findings(), "KA407")
-    assert found.suggestion == "remove scheduler from `process`"
-    assert str(found.position) == changed.place(MAP, "scheduler]")
+def test_a_process_that_loads_plugins_against_the_map(bench: Bench) -> None:
+    stated = bench.edit(MAP, f"{{call: {RUNS}}}", f"{{call: {RUNS}, loads_plugins: false}}")
+    found = only(stated.findings(), "KA407")
+    assert str(found.position) == stated.place(MAP, RUNS)
+    assert "before other plugins register theirs" in found.message
+    assert found.suggestion == "drop `loads_plugins: false` for sglang 0.5.19"
 
 
 def test_a_process_that_the_map_does_not_spell(bench: Bench) -> None:
-    changed = affinity(bench, "    type", "    process: [detokenizer]\n    type")
-    assert codes(changed.findings()) == []
+    changed = affinity(bench, "    type", "    process: [main, detokenizer]\n    type")
+    found = only(changed.findings(), "KA407")
+    assert str(found.position) == changed.place(MAP, "detokenizer]")
+    assert found.suggestion and "process.detokenizer" in found.suggestion
 
 
 @pytest.mark.parametrize(
-    ("target", "there"),
+    ("target", "process", "begun"),
     [
-        ("run_scheduler_process", True),
-        ("Scheduler.step", True),
-        ("Other.step", False),
-        ("helper", False),
+        ("run_scheduler_process", "", True),
+        ("run_scheduler_process", "    process: [main, scheduler]\n", True),
+        ("run_scheduler_process", "    process: [main]\n", False),
+        ("Scheduler.step", "", False),
+        ("helper", "", False),
     ],
 )
-def test_what_only_such_a_process_runs(bench: Bench, target: str, there: bool) -> None:
+def test_what_runs_before_hooks_are_applied(
+    bench: Bench, target: str, process: str, begun: bool
+) -> None:
     changed = bench.edit(
         SCHEDULER,
         "load_plugins()\n",
-        "Scheduler()\n    helper()\n\ndef helper(server_args):\n    pass\n\n"
-        "class Scheduler:\n    def step(self, server_args):\n        pass\n\n"
-        "class Other:\n    def step(self, server_args):\n        pass\n",
+        "load_plugins()\n    Scheduler()\n    helper()\n\ndef helper(server_args):\n    pass\n\n"
+        "class Scheduler:\n    def step(self, server_args):\n        pass\n",
     )
-    path = f"sglang.srt.managers.scheduler.{target}, args: {{server_args: server_args}}"
-    findings = hooked(changed, "step", "around", path).findings()
-    found = [f for f in findings if f.code == "KA407"]
-    assert len(found) == there
-    if there:
-        assert str(found[0].position) == hooked(changed, "step", "around", path).place(
-            MAP, f"sglang.srt.managers.scheduler.{target}, args"
+    path = f"{RUNS.rpartition('.')[0]}.{target}, args: {{server_args: server_args}}"
+    changed = hooked(changed, "step", "around", path)
+    changed = changed.edit(MAP, "  - id: step\n", f"  - id: step\n{process}")
+    found = [f for f in changed.findings() if f.code == "KA407"]
+    assert len(found) == begun
+    if begun:
+        assert found[0].suggestion == "hook what it calls"
+        assert str(found[0].position) == changed.place(
+            MAP, f"{RUNS.rpartition('.')[0]}.{target}, args"
         )
-
-
-def test_two_operators_on_one_function(bench: Bench) -> None:
-    other = bench.workspace[RECIPE].replace("name: silu_and_mul", "name: other")
-    findings = bench.add("operator_recipes/other.yaml", other).findings()
-    assert {f.code for f in findings} == {"KA401"}
-
-
-@pytest.mark.parametrize(("leaf", "said"), [("forward_native", True), ("extra_native", False)])
-def test_a_forward_of_a_class_that_an_operator_serves(bench: Bench, leaf: str, said: bool) -> None:
-    """Upstream calls the registered forward, whatever stands in those for single devices."""
-    head = "class SiluAndMul(BaseFusedOp):\n"
-    body = "            def extra_native(self, x):\n                return x\n\n"
-    changed = bench.edit("sglang/srt/layers/activation.py", head, head + body)
-    target = f"sglang.srt.layers.activation.SiluAndMul.{leaf}"
-    changed = hooked(changed, "third", "around", f"{target}, args: {{x: x}}")
-    found = [f for f in changed.findings() if f.code == "KA405"]
-    assert len(found) == said
-    assert all("the hook is not reached" in f.message and f.binding == "third" for f in found)
-    settled = decided(changed, "third", "silu_and_mul")
-    assert "KA405" not in codes(settled.findings())

@@ -102,29 +102,23 @@ def test_the_pool_of_sparse_attention_was_renamed_twice(
         assert now in (only(found, "KA201").suggestion or "")
 
 
-def detokenizer(process: str) -> tuple[str, str]:
-    named = f"    process: [{process}]\n" if process else ""
-    return (
-        HOOKS,
-        f"""
-hooks:
-  - id: tried
-    why: this test tries it
-    type: around
-    impl: "kunlun_adapt.hooks.attention:support_triton"
-{named}    at:
-      - {{target: {DETOKENIZER}.event_loop}}
-""",
-    )
+RUNS = f"{DETOKENIZER.rpartition('.')[0]}.run_detokenizer_process"
+STATED = f'    - {{sglang: "<0.5.22", call: {RUNS}, loads_plugins: false}}\n'
 
 
-@pytest.mark.parametrize("process", ["detokenizer", "scheduler, detokenizer", ""])
-def test_the_detokenizer_loads_plugins_since_0_5_22(check: Check, process: str) -> None:
-    found = only(about(check("0.5.21", detokenizer(process)), "KA407"), "KA407")
-    assert found.binding == "tried" and found.severity is Severity.ERROR
-    assert found.target == f"{DETOKENIZER}.event_loop"
+@pytest.mark.parametrize(("version", "loads"), [("0.5.21", False), ("0.5.22", True)])
+def test_the_detokenizer_loads_plugins_since_0_5_22(
+    check: Check, version: str, loads: bool
+) -> None:
+    assert about(check(version), "KA407") == []
+    always = (STATED, f'    - {{sglang: "<0.5.22", call: {RUNS}}}\n')
+    never = (f'">=0.5.22", call: {RUNS}', f'">=0.5.22", call: {RUNS}, loads_plugins: false')
+    wrong = [never] if loads else [always]
+    found = only(about(check(version, *wrong), "KA407"), "KA407")
+    assert found.target == RUNS and found.severity is Severity.ERROR
     assert str(found.upstream).startswith("sglang/srt/managers/detokenizer_manager.py:")
-    assert about(check("0.5.22", detokenizer(process)), "KA407") == []
+    right = [always] if loads else [never]
+    assert about(check(version, *right), "KA407") == []
 
 
 @pytest.mark.parametrize(
@@ -141,9 +135,9 @@ def test_which_processes_load_plugins(version: str, loading: list[str]) -> None:
     catalog = load_catalog(ROOT)
     assert catalog.platform_map is not None
     context = Context(catalog, catalog.platform_map, facts(version), (), None, True)
-    processes = ("scheduler", "detokenizer", "dp_controller")
+    processes = ("scheduler", "detokenizer", "dp_controller", "tokenizer")
     assert [p for p in processes if loads_plugins(context, p)] == loading
-    assert loads_plugins(context, "tokenizer") is None
+    assert loads_plugins(context, "main") is None
 
 
 def test_what_get_device_returned_once(check: Check) -> None:

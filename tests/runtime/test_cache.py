@@ -144,7 +144,7 @@ def test_every_input_is_in_the_key(stage: Stage, saved: list[str]) -> None:
     installed = prepare.Installed("1.2.0", stage.tree)
 
     def look() -> str:
-        prepare.prepare(root, installed, "card")
+        prepare.prepare(root, installed, "card", prepare.documents_digest(root))
         return saved[-1]
 
     seen = [look()]
@@ -164,7 +164,7 @@ def test_every_input_is_in_the_key(stage: Stage, saved: list[str]) -> None:
     (templates / "hooks.py.j2").write_text((templates / "hooks.py.j2").read_text() + "\n")
     seen.append(look())
     assert len(set(seen)) == len(seen)
-    assert prepare.map_revision(root) != prepare.map_revision(ROOT)
+    assert prepare.documents_digest(root) != prepare.documents_digest(ROOT)
     assert len(list(workspace_files(root))) == 2
 
 

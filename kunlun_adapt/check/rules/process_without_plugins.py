@@ -1,80 +1,93 @@
-"""KA407: a hook for a process that never loads plugins in this release."""
+"""KA407: a hook that its process never gets, or gets otherwise than the map says."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from kunlun_adapt.check.bodies import function
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.processes import LOADS, entry, loads_plugins, names_in
+from kunlun_adapt.check.processes import LOADS, entry, loads_plugins
 from kunlun_adapt.diagnostics import Finding
-from kunlun_adapt.plan import HookBinding
+from kunlun_adapt.plan import MAIN, PROCESS, HookBinding, spelled
 from kunlun_adapt.upstream import Symbol
-
-PROCESS = "process."
 
 
 def rule(context: Context) -> Iterable[Finding]:
-    """Report hooks that no call of `load_plugins` ever brings about."""
+    """Compare what the map says of each process with what the process calls, then the hooks."""
     if context.reader is None or context.platform_packages_missing:
         return
-    processes = [k.removeprefix(PROCESS) for k in context.map.interface if k.startswith(PROCESS)]
+    for key in context.map.interface:
+        if key.startswith(f"{PROCESS}."):
+            yield from _stated(context, key)
     for hook in context.hooks:
-        named = hook.hook.process or ()
-        for i, process in enumerate(named):
-            if loads_plugins(context, process) is False:
-                yield _named(context, hook, process, i, alone=len(named) == 1)
-        if not named and isinstance(hook.symbol, Symbol):
-            for name in processes:
-                runs_there = _runs_in(context, hook.symbol, name)
-                if runs_there and loads_plugins(context, name) is False:
-                    yield _only_there(context, hook, name)
+        for index, process in enumerate(hook.hook.process or ()):
+            key = f"{PROCESS}.{process}"
+            if process != MAIN and not spelled(
+                context.map, key, context.release, context.beyond_claims
+            ):
+                yield _unspelled(context, hook, process, index)
+        yield from _begun(context, hook)
 
 
-def _runs_in(context: Context, symbol: Symbol, process: str) -> bool:
-    """Tell whether a symbol is what a process runs: its function, or a class that that names."""
+def _stated(context: Context, key: str) -> Iterator[Finding]:
+    """Report a process of which the map says something else about plugins than upstream does."""
+    process = key.removeprefix(f"{PROCESS}.")
+    spelling = spelled(context.map, key, context.release, context.beyond_claims)
+    loads = loads_plugins(context, process)
+    if spelling is None or loads is None or loads is spelling.loads_plugins:
+        return
+    if loads:
+        message = (
+            f"the {process} calls {LOADS}() in sglang {context.release}, and the map says that it "
+            "does not: our hooks would be applied before other plugins register theirs"
+        )
+        mend = f"drop `loads_plugins: false` for sglang {context.release}"
+    else:
+        message = (
+            f"the {process} never calls {LOADS}() in sglang {context.release}: no hook would be "
+            "bound there"
+        )
+        mend = "add `loads_plugins: false`: our hooks are then registered as it begins"
     start = entry(context, process)
-    if start is None or symbol.module != start.module:
-        return False
-    head = symbol.qualname.partition(".")[0]
-    if head == start.qualname:
-        return True
-    node = function(context, start)
-    owner = context.facts.resolve(f"{symbol.module}.{head}")
-    is_class = isinstance(owner, Symbol) and owner.kind == "class"
-    return is_class and node is not None and head in names_in(node)
-
-
-def _named(
-    context: Context, hook: HookBinding, process: str, index: int, *, alone: bool
-) -> Finding:
-    start = entry(context, process)
-    mend = f"remove {process} from `process`" if not alone else _leave_out(context)
-    return Finding.of(
+    index = context.map.interface[key].index(spelling)
+    yield Finding.of(
         "KA407",
-        f"{hook.binding.id} is for the {process}, which never calls {LOADS}() in sglang "
-        f"{context.release}: it is never bound there",
-        hook.document.at(*hook.path[:2], "process", index),
-        binding=hook.binding.id,
-        target=hook.at.target,
+        message,
+        context.document.at("interface", key, index, "call"),
+        target=spelling.call,
         upstream=start.location if start else None,
         suggestion=mend,
     )
 
 
-def _only_there(context: Context, hook: HookBinding, process: str) -> Finding:
-    start = entry(context, process)
+def _unspelled(context: Context, hook: HookBinding, process: str, index: int) -> Finding:
     return Finding.of(
         "KA407",
-        f"{hook.at.target} runs in the {process}, which never calls {LOADS}() in sglang "
-        f"{context.release}: the hook is never bound there",
-        hook.document.at(*hook.path, "target"),
+        f"{hook.binding.id} is for the {process}, and the map does not say what that runs in "
+        f"sglang {context.release}: the hook cannot be bound there",
+        hook.document.at(*hook.path[:2], "process", index),
         binding=hook.binding.id,
         target=hook.at.target,
-        upstream=start.location if start else None,
-        suggestion=_leave_out(context),
+        suggestion=f"name in `interface`, as {PROCESS}.{process}, what that process runs",
     )
 
 
-def _leave_out(context: Context) -> str:
-    return f'leave it out: `excluded: [{{sglang: "=={context.release}", why: "…"}}]`'
+def _begun(context: Context, hook: HookBinding) -> Iterator[Finding]:
+    """Report a hook on the very function that a process runs: it has begun when hooks come."""
+    for key in context.map.interface:
+        process = key.removeprefix(f"{PROCESS}.")
+        if process == key or process not in (hook.hook.process or (process,)):
+            continue
+        start = entry(context, process)
+        if not isinstance(hook.symbol, Symbol) or start is None:
+            continue
+        if hook.symbol.resolved == start.resolved:
+            yield Finding.of(
+                "KA407",
+                f"{hook.at.target} is what the {process} runs: it has begun when hooks are applied "
+                "there, and the hook is never bound",
+                hook.document.at(*hook.path, "target"),
+                binding=hook.binding.id,
+                target=hook.at.target,
+                upstream=start.location,
+                suggestion="hook what it calls",
+            )
