@@ -353,3 +353,24 @@ def test_what_runs_before_hooks_are_applied(
         assert str(found[0].position) == changed.place(
             MAP, f"{RUNS.rpartition('.')[0]}.{target}, args"
         )
+
+
+def test_two_operators_on_one_function(bench: Bench) -> None:
+    other = bench.workspace[RECIPE].replace("name: silu_and_mul", "name: other")
+    findings = bench.add("operator_recipes/other.yaml", other).findings()
+    assert {f.code for f in findings} == {"KA401"}
+
+
+@pytest.mark.parametrize(("leaf", "said"), [("forward_native", True), ("extra_native", False)])
+def test_a_forward_of_a_class_that_an_operator_serves(bench: Bench, leaf: str, said: bool) -> None:
+    """Upstream calls the registered forward, whatever stands in those for single devices."""
+    head = "class SiluAndMul(BaseFusedOp):\n"
+    body = "            def extra_native(self, x):\n                return x\n\n"
+    changed = bench.edit("sglang/srt/layers/activation.py", head, head + body)
+    target = f"sglang.srt.layers.activation.SiluAndMul.{leaf}"
+    changed = hooked(changed, "third", "around", f"{target}, args: {{x: x}}")
+    found = [f for f in changed.findings() if f.code == "KA405"]
+    assert len(found) == said
+    assert all("the hook is not reached" in f.message and f.binding == "third" for f in found)
+    settled = decided(changed, "third", "silu_and_mul")
+    assert "KA405" not in codes(settled.findings())
