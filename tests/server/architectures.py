@@ -189,8 +189,8 @@ def _deepseek_v2() -> Any:
 def _olmo3() -> Any:
     from transformers import Olmo3Config
 
-    # Shorter than most prompts, and no multiple of a page: the window starts inside one.
-    return Olmo3Config(
+    # The window is shorter than most prompts, and no multiple of a page: it starts inside one.
+    config = Olmo3Config(
         hidden_size=128,
         intermediate_size=256,
         num_hidden_layers=4,
@@ -200,6 +200,11 @@ def _olmo3() -> Any:
         layer_types=["sliding_attention", "full_attention"] * 2,
         **_common(),
     )
+    # Newer transformers keep the base by kind of layer, where SGLang does not look: it takes 10000.
+    for parameters in config.rope_parameters.values():
+        if isinstance(parameters, dict):
+            parameters["rope_theta"] = 10000.0
+    return config
 
 
 LLAMA = TinyModel("llama", _llama)
