@@ -115,6 +115,7 @@ def _process(process: Process) -> dict[str, Any]:
     kept = ("process", "pid", "parent", "started", "release", "profile", "map", "map_revision")
     return {
         **{key: ledger[key] for key in kept},
+        "ranks": ledger["ranks"],
         "unverified": ledger["unverified"],
         "refused": ledger["refused"],
         "state": process.state,
@@ -168,7 +169,7 @@ def _table(processes: Iterable[Process]) -> list[str]:
         ledger = process.ledger
         rows.append(
             (
-                process.name,
+                process.label,
                 str(process.pid),
                 str(ledger["parent"]),
                 "refused" if ledger["refused"] else process.state,
@@ -191,7 +192,7 @@ def _refusals(run: Run) -> list[str]:
     lines = []
     for process in run.processes:
         if process.ledger["refused"]:
-            lines.append(f"{process.name} {process.pid}")
+            lines.append(f"{process.label} {process.pid}")
             lines += [f"  {line}" for line in str(process.ledger["refused"]).splitlines()]
     return lines
 

@@ -165,6 +165,7 @@ def snapshot() -> dict[str, object]:
         "schema": SCHEMA,
         "run": os.environ.get(RUN, ""),
         "process": roles.current(),
+        "ranks": roles.ranks(),
         "pid": os.getpid(),
         "parent": os.getppid(),
         "born": _file.born,

@@ -39,6 +39,12 @@ class Process:
     def name(self) -> str:
         return str(self.ledger["process"])
 
+    @property
+    def label(self) -> str:
+        """The process with its ranks, as people tell it from its like."""
+        ranks = (f"{group}{rank}" for group, rank in self.ledger["ranks"].items())
+        return " ".join((self.name, *ranks))
+
     def count(self, state: str) -> int:
         return sum(b["state"] == state for b in self.ledger["bindings"])
 

@@ -20,6 +20,7 @@ LEDGER: Shape = {
     "schema": int,
     "run": str,
     "process": str,
+    "ranks": Each(int),
     "pid": int,
     "parent": int,
     "born": (int, type(None)),

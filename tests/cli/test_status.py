@@ -82,6 +82,13 @@ def test_a_sound_run(run: Run, folder: Path) -> None:
     assert "1 process(es), 1 running: nothing required is missing" in text
 
 
+def test_ranks_tell_one_worker_from_another(run: Run, folder: Path) -> None:
+    write(folder, "scheduler", ranks={"PP": 0, "TP": 1})
+    (process,) = said(run, folder)["processes"]
+    assert (process["process"], process["ranks"]) == ("scheduler", {"PP": 0, "TP": 1})
+    assert "scheduler PP0 TP1" in run("status", folder).stdout
+
+
 def test_which_process_lacks_what(run: Run, folder: Path) -> None:
     write(folder, bindings=[binding("a"), binding("b"), binding("c", "elsewhere", detail="x")])
     write(
