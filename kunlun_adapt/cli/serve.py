@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
+import sysconfig
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from kunlun_adapt.cli.common import Workspace, cannot, fail, locate_workspace, remark
+from kunlun_adapt.cli.common import (
+    EXIT_FINDINGS,
+    Workspace,
+    cannot,
+    fail,
+    locate_workspace,
+    open_lock,
+    remark,
+    working,
+)
+from kunlun_adapt.diagnostics import AdaptError, ReleaseReport, Severity, render_text
+from kunlun_adapt.documents import Catalog, load_catalog
 from kunlun_adapt.locate import ENVIRONMENT
+from kunlun_adapt.plan import make_plan
 from kunlun_adapt.runtime.ledger import RUN, RUN_DIR
-from kunlun_adapt.runtime.probe import SIMULATOR, is_installed, probe_module, simulator_asked
+from kunlun_adapt.runtime.prepare import UNVERIFIED, Installed, installed_sglang
+from kunlun_adapt.runtime.probe import (
+    SIMULATOR,
+    is_installed,
+    probe_module,
+    simulator_asked,
+    switched_on,
+)
+from kunlun_adapt.runtime.selection import ENTRY_POINTS, PLATFORM, check_selection
+from kunlun_adapt.upstream import Lock, LockFacts, Resolver, open_release
 
 
 class ServeCommand(TyperCommand):
@@ -45,6 +67,13 @@ def serve(
             f"The same as {SIMULATOR}=1.",
         ),
     ] = False,
+    no_validate: Annotated[
+        bool,
+        typer.Option(
+            "--no-validate",
+            help="Start at once. What is not in effect still stops the start, as it always does.",
+        ),
+    ] = False,
     workspace: Workspace = None,
     run_dir: Annotated[
         Path | None,
@@ -58,7 +87,9 @@ def serve(
 ) -> None:
     """Start SGLang's server with kunlun-adapt active; what follows `--` are SGLang's arguments.
 
-    The process becomes SGLang's launcher: its output, signals and exit code are SGLang's.
+    First the documents are checked against the installed SGLang, as `validate` does; errors stop
+    the start with exit code 1. Then the process becomes SGLang's launcher: its output, signals and
+    exit code are SGLang's.
 
     Examples:
 
@@ -70,17 +101,21 @@ def serve(
     with cannot():
         root = locate_workspace(workspace)
         simulator = simulator_asked() or simulator
-        module = probe_module(root)
-        if not simulator and not is_installed(module):
-            fail(f"no card here ({module} is not installed)", "use --simulator")
-        if simulator and is_installed(module):
-            fail(
-                f"both a card and the simulator: {module} is installed",
-                f"drop --simulator (or unset {SIMULATOR}) to run on the card",
-            )
-        if importlib.util.find_spec("sglang") is None:
-            fail("SGLang is not installed here", "pip install sglang, or see the README")
-        environment = {**os.environ, "SGLANG_PLATFORM": "kunlun", ENVIRONMENT: str(root.resolve())}
+        unverified = switched_on(UNVERIFIED, "tries a release that is not claimed")
+        _check_device(probe_module(root), simulator)
+        _check_choice()
+        installed = installed_sglang()
+        launcher = _launcher(installed)
+        catalog = load_catalog(root)
+        if not no_validate:
+            _validate(catalog, installed, unverified, workspace)
+        profile = "simulator" if simulator else "card"
+        environment = {
+            **os.environ,
+            **_defaults(catalog, installed, profile, unverified),
+            PLATFORM: _OURS,
+            ENVIRONMENT: str(root.resolve()),
+        }
         if simulator:
             environment.update(_simulated())
         folder = run_dir or Path(tempfile.mkdtemp(prefix="kunlun-adapt-run-"))
@@ -89,8 +124,108 @@ def serve(
         environment[RUN_DIR] = str(folder.resolve())
         environment.pop(RUN, None)  # a run of its own, also where it is started by another's
         remark(f"kunlun-adapt: ledger in {folder}")
-        command = [sys.executable, "-m", "sglang.launch_server", *context.args]
+        command = [sys.executable, *launcher, *context.args]
         os.execve(sys.executable, command, environment)
+
+
+_OURS = ENTRY_POINTS["sglang.srt.platforms"][0]
+
+
+def _check_device(module: str, simulator: bool) -> None:
+    """End with exit code 2 where there is neither card nor simulator, or both."""
+    if not simulator and not is_installed(module):
+        fail(f"no card here ({module} is not installed)", "use --simulator")
+    if simulator and is_installed(module):
+        fail(
+            f"both a card and the simulator: {module} is installed",
+            f"drop --simulator (or unset {SIMULATOR}) to run on the card",
+        )
+
+
+def _check_choice() -> None:
+    """Raise AdaptError where the environment asks SGLang for another platform, or half of us."""
+    given = os.environ.get(PLATFORM, "")
+    if given not in ("", _OURS):
+        raise AdaptError(
+            f"{PLATFORM}={given} chooses another platform than {_OURS}",
+            f"unset {PLATFORM}; to run {given}, start SGLang without kunlun-adapt serve",
+        )
+    check_selection()
+
+
+def _launcher(installed: Installed) -> list[str]:
+    """Return how the installed release starts a server, for Python's command line.
+
+    Raises AdaptError where it is neither way. `sglang serve` has no module that can be run by
+    `-m`, so its script has to be there too.
+    """
+    package = installed.root / "sglang"
+    script = Path(sysconfig.get_path("scripts"), "sglang")
+    if (package / "cli" / "serve.py").is_file() and script.is_file():
+        return [str(script), "serve"]
+    if (package / "launch_server.py").is_file():
+        return ["-m", "sglang.launch_server"]
+    raise AdaptError(
+        f"sglang {installed.version} in {installed.root} has neither `sglang serve` nor "
+        "sglang.launch_server",
+        "install a release that the map claims",
+    )
+
+
+def _validate(
+    catalog: Catalog, installed: Installed, unverified: bool, workspace: Path | None
+) -> None:
+    """Say what the checks find on the installed release; raise Exit(1) where that is an error.
+
+    A release that is only tried goes on all the same, since what cannot be bound stops it anyway.
+    """
+    from kunlun_adapt.check import check_release  # `bisect` needs this module, and no checks
+
+    with working(f"checking sglang {installed.version}", quiet=False) as progress:
+        report = check_release(
+            catalog,
+            Resolver(open_release(f"{installed.root}@{installed.version}"), progress=progress),
+            lock=open_lock(catalog.root),
+            beyond_claims=unverified,
+            source="installed",
+            workspace=None if workspace is None else str(workspace),
+        )
+    remark(render_text([report], notes=_verdict(report, unverified), infos=False).rstrip())
+    if report.count(Severity.ERROR) and not unverified:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _verdict(report: ReleaseReport, unverified: bool) -> list[str]:
+    errors = report.count(Severity.ERROR)
+    if not errors:
+        return []
+    what = f"{errors} error{'s' if errors > 1 else ''}"
+    if unverified:
+        return [f"kunlun-adapt: {what}; trying it all the same, since {UNVERIFIED}=1"]
+    return [
+        f"kunlun-adapt: {what}; the start is refused. Mend what is said above, or start with "
+        "--no-validate to see what takes effect"
+    ]
+
+
+def _defaults(
+    catalog: Catalog, installed: Installed, profile: str, unverified: bool
+) -> Mapping[str, str]:
+    """Return the map's environment defaults that the user has not set, and say which they are."""
+    if catalog.findings:
+        return {}  # every process refuses such documents
+    facts = LockFacts(Lock(), installed.version)  # nothing of upstream is needed for these
+    plan = make_plan(catalog, facts, profile, beyond_claims=unverified)
+    taken: dict[str, str] = {}
+    for variable in plan.environment:
+        name, default = variable.name, str(variable.default)
+        own = os.environ.get(name)
+        if own is None:
+            taken[name] = default
+            remark(f"kunlun-adapt: sets {name}={default}: {variable.why}")
+        elif own != default:
+            remark(f"kunlun-adapt: keeps {name}={own} as it is set, in place of {default}")
+    return taken
 
 
 def _forget_last_run(folder: Path) -> None:
