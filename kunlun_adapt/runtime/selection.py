@@ -24,9 +24,8 @@ ENTRY_POINTS = {
 def check_selection() -> None:
     """Raise AdaptError where SGLang would load the platform without its hooks, or other code."""
     hooks = ENTRY_POINTS["sglang.srt.plugins"][0]
-    given = os.environ.get(PLUGINS, "")
-    listed = [name.strip() for name in given.split(",") if name.strip()]
-    if listed and hooks not in listed:
+    given, listed = _listed()
+    if given and hooks not in listed:  # also "," is a list, and an empty one
         raise AdaptError(
             f"{PLUGINS}={given} leaves out {hooks}, so that SGLang would run without our hooks",
             f"set {PLUGINS}={','.join(_with_ours(listed))}, or unset it",
@@ -50,13 +49,18 @@ def have_platform_resolved() -> None:
     from kunlun_adapt.runtime.stop import Failure, stop
 
     name = ENTRY_POINTS["sglang.srt.platforms"][0]
-    given = os.environ.get(PLUGINS, "")
-    listed = [n.strip() for n in given.split(",") if n.strip()]
+    given, listed = _listed()
     why = [f"SGLang's platform is {chosen}, and our entry point {name} was never called"]
     advice = f"set {PLATFORM}={name}"
-    if listed and name not in listed:
+    if given and name not in listed:
         why.append(f"{PLUGINS}={given} leaves it out")
-        advice += f", or {PLUGINS}={','.join(_with_ours(listed))}"
+        others = type(platforms.current_platform).__module__.split(".")[0] != "sglang"
+        hooks = ENTRY_POINTS["sglang.srt.plugins"][0]
+        advice += (
+            f", or leave {hooks} out of {PLUGINS} to run on the other platform"
+            if others
+            else f", or {PLUGINS}={','.join(_with_ours(listed))}"
+        )
     namesakes = _namesakes()
     if namesakes:
         why += namesakes
@@ -66,6 +70,12 @@ def have_platform_resolved() -> None:
         [Failure("kunlun-adapt", "\n".join(why))],
         advice,
     )
+
+
+def _listed() -> tuple[str, list[str]]:
+    """Return the list of plugins as it was given, and the names in it."""
+    given = os.environ.get(PLUGINS, "")
+    return given, [name.strip() for name in given.split(",") if name.strip()]
 
 
 def _with_ours(listed: list[str]) -> list[str]:
