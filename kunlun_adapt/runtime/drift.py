@@ -25,12 +25,13 @@ def judge_drift(plan: Plan, lock: Lock, *, strict: bool) -> None:
     with the newest release before it.
     """
     failures = list(_drifted(plan, lock))
-    for failure in failures:
-        logger.warning("%s: %s", failure.id, failure.why)
-    if strict and failures:
+    if not failures:
+        return
+    title = f"{len(failures)} replaced symbol(s) of sglang {plan.release} are not as locked"
+    logger.warning("%s:\n%s", title, "\n".join(f"  {f.id}: {f.why}" for f in failures))
+    if strict:
         raise stop(
-            f"{len(failures)} replaced symbol(s) of sglang {plan.release} are not as locked, and "
-            f"{STRICT}=1",
+            f"{title}, and {STRICT}=1",
             failures,
             f"look at what upstream changed, then run `{command('lock')}`; or unset {STRICT}",
         )

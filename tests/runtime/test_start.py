@@ -188,6 +188,60 @@ def test_a_patched_body_is_read_again_and_serves(stage: Stage) -> None:
     assert "differ from the lock; reading the installed tree" in done.stderr
 
 
+STRICT = {"KUNLUN_ADAPT_STRICT": "1"}
+
+
+def test_a_replaced_function_that_is_not_as_locked_is_said_and_can_be_refused(stage: Stage) -> None:
+    stage.write()
+    path = stage.tree / "sglang" / "kernels" / "ops.py"
+    path.write_text(path.read_text().replace('"upstream"', '"upstream, patched"'))
+    done = stage.run(STARTED, write=False)
+    fine(done)
+    what = (
+        "sglang.kernels.ops.silu is replaced, and its body is not what was locked of sglang 1.2.0"
+    )
+    assert f"silu/silu: {what} (sglang/kernels/ops.py:1" in done.stderr
+    refused(
+        stage.run(STARTED, write=False, **STRICT),
+        "1 replaced symbol(s)",
+        f"silu/silu  ({stage.root}/workspace/{RECIPE}:",
+        what,
+        "kunlun-adapt lock",
+    )
+
+
+def test_what_is_not_replaced_or_says_the_same_may_be_patched(stage: Stage) -> None:
+    stage.write()
+    path = stage.tree / "sglang" / "kernels" / "ops.py"
+    path.write_text(f"# patched\n{path.read_text()}\ndef other():\n    return 1\n")
+    done = stage.run(STARTED + SHOW, write=False, **STRICT)
+    assert "'silu/silu': 'applied'" in fine(done) and "is replaced" not in done.stderr
+
+
+@pytest.mark.parametrize(("body", "same"), [("upstream", True), ("upstream, newer", False)])
+def test_a_release_that_is_not_locked_is_compared_with_the_one_before(
+    stage: Stage, body: str, same: bool
+) -> None:
+    stage.write()
+    (stage.tree / "sglang" / "version.py").write_text('__version__ = "1.3.0"\n')
+    path = stage.tree / "sglang" / "kernels" / "ops.py"
+    path.write_text(path.read_text().replace("upstream", body))
+    done = stage.run(STARTED, write=False, **STRICT)
+    assert "sglang 1.3.0 in" in done.stderr and "it is not in the lock" in done.stderr
+    if same:
+        fine(done)
+    else:
+        refused(done, "silu/silu", "its body is not what was locked of sglang 1.2.0")
+
+
+def test_strict_takes_nothing_that_no_lock_holds(stage: Stage) -> None:
+    stage.write()
+    (stage.root / "workspace" / "adapt.lock").unlink()
+    done = stage.run(STARTED, write=False, **STRICT)
+    refused(done, "2 replaced symbol(s)", "silu/Silu", "the lock does not hold it")
+    assert "neither yes nor no" in stage.run(STARTED, KUNLUN_ADAPT_STRICT="x").stderr
+
+
 def test_a_target_that_the_tree_lacks_is_refused_with_its_place(stage: Stage) -> None:
     stage.write()
     path = stage.tree / "sglang" / "kernels" / "ops.py"
