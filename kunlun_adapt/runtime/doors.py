@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 from kunlun_adapt.diagnostics.finding import AdaptError
@@ -13,6 +14,7 @@ from kunlun_adapt.runtime.entries import watch_entries
 from kunlun_adapt.runtime.first_calls import watch_members
 from kunlun_adapt.runtime.generated import PACKAGE, publish
 from kunlun_adapt.runtime.hooks import HookInstaller, read_back_after_apply
+from kunlun_adapt.runtime.imports import keep
 from kunlun_adapt.runtime.prepare import (
     documents_digest,
     installed_sglang,
@@ -105,7 +107,7 @@ def open_hook_door() -> None:
         installer = HookInstaller(registry.HookRegistry, registry.HookType)
         hooks = importlib.import_module(f"{PACKAGE}.hooks")
         hooks.install(Without(installer, _disabled))
-        read_back_after_apply(registry.HookRegistry, installer, report.tell)
+        read_back_after_apply(registry.HookRegistry, installer, lambda: _applied(installer))
         if roles.current() == WORKER:
             _binder.load_members()
         _binder.settle()
@@ -113,6 +115,16 @@ def open_hook_door() -> None:
     except Exception as error:  # upstream would log an exception and go on without our hooks
         raise stop_unexpected(error, "the hooks cannot be registered") from error
     refuse_failures()
+
+
+def _applied(installer: HookInstaller) -> None:
+    """Keep the modules that have been hooked as they are, and say what is in effect."""
+    for hook in installer.registered:
+        owner = hook.target
+        while owner not in sys.modules and "." in owner:
+            owner = owner.rpartition(".")[0]
+        keep(owner)
+    report.tell()
 
 
 def _begin() -> None:
