@@ -21,6 +21,7 @@ from kunlun_adapt.runtime.prepare import (
     map_revision,
     prepare,
 )
+from kunlun_adapt.runtime.probe import SIMULATED
 from kunlun_adapt.runtime.selection import check_selection
 from kunlun_adapt.runtime.stop import Failure, refuse_failures, stop, stop_for, stop_unexpected
 from kunlun_adapt.runtime.switches import check_switches
@@ -52,10 +53,12 @@ def open_early_door(profile: str) -> str:
     try:
         check_selection()
         check_switches()
-        if profile == "simulator":
+        if profile in SIMULATED.values():
             from kunlun_adapt import simulator
 
             simulator.install()
+            if profile == SIMULATED["cuda"]:
+                importlib.import_module("kunlun_adapt.simulator.masquerade").put_on()
         bindings = _publish(profile)
         _binder = Binder(bindings.DISPATCH_KEY)
         _disabled = disabled(bindings)
