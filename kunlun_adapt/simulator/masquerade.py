@@ -40,6 +40,9 @@ class Masquerade(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Call `func` with the CPU in the place of each CUDA device."""
+        # A device may be named; only what is made there is made here.
+        if func is torch.device:
+            return func(*args, **(kwargs or {}))
         if func is torch.Tensor.cuda:
             return args[0]
         # There is no device to copy to, so that memory needs no pinning.
