@@ -123,7 +123,8 @@ def _keys(
     for pool, impl in factories.kv_pool.items():
         yield f"kv_pool.{pool}", "factory", "class", impl, at("factories", "kv_pool", pool)
     for name in ("paged_allocator", "graph_runner", "piecewise_backend"):
-        impl = getattr(factories, name)
+        given = getattr(factories, name)
+        impl = given.get(profile) if isinstance(given, dict) else given
         if impl is not None:
             yield name, "factory", "class", impl, at("factories", name)
     if factories.compile_backend is not None:
