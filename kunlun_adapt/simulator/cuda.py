@@ -101,9 +101,8 @@ class Device:
         self.prev_idx = current_device()
         set_device(self.idx)
 
-    def __exit__(self, *_: object) -> bool:
+    def __exit__(self, *_: object) -> None:
         set_device(self.prev_idx)
-        return False
 
 
 class StreamContext:
