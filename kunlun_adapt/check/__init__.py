@@ -38,7 +38,7 @@ def check_release(
     if document is None:
         return ReleaseReport(facts.version, 0, 0, 0, _sorted(catalog.findings))
     if isinstance(facts, Resolver):
-        facts.use_held_index()
+        facts.use_cache()
     plans = tuple(
         make_plan(catalog, facts, profile, beyond_claims=beyond_claims)
         for profile in document.model.device.profiles
@@ -52,6 +52,8 @@ def check_release(
     found = [*accepted(context, said)]
     if open_:
         found += unused_acceptances(context, said, ignored)
+    if isinstance(facts, Resolver):
+        facts.keep_answers()
     count = _count(plans)
     return ReleaseReport(
         release=facts.version,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.diagnostics import CODES, Finding, Severity, UpstreamPosition
 from kunlun_adapt.documents import Bind, Hook
-from kunlun_adapt.upstream import Location
+from kunlun_adapt.upstream import Location, Release
 
 CODES_OF_USAGE = ("KA115", "KA117", "KA118", "KA119", "KA120", "KA121")
 
@@ -91,14 +91,20 @@ def usage_row(context: Context, held: Mapping[str, Any] | None = None) -> dict[s
 
 def usage_digest(context: Context) -> str:
     """Return the hash of all that the findings depend on."""
-    from kunlun_adapt.upstream.index import release_digest
-
     assert context.reader is not None
     digest = hashlib.sha256(_rules_digest().encode())
-    digest.update(release_digest(context.reader.release).encode())
+    content = context.reader.recall("digest", "", partial(_content, context.reader.release))
+    digest.update(content.encode())
     for part in _stated(context):
         digest.update(json.dumps(part, sort_keys=True, ensure_ascii=True).encode() + b"\n")
     return digest.hexdigest()[:32]
+
+
+def _content(release: Release) -> str:
+    # Imported here: what is replayed needs nothing of the index.
+    from kunlun_adapt.upstream.index import release_digest
+
+    return release_digest(release)
 
 
 def _stated(context: Context) -> Iterable[Any]:

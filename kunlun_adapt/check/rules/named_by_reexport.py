@@ -77,9 +77,7 @@ def is_alias(context: Context, symbol: Symbol) -> bool:
         return False
     if owner.kind == "class":
         return owner.resolved == owner.path
-    table = context.reader.table(owner.resolved)
-    found = table.scope.bindings.get(symbol.name, []) if table else []
-    return any(item.kind == "assignment" for item in found)
+    return context.reader.is_assigned(owner.resolved, symbol.name)
 
 
 def _outcome(item: Bound, missed: list[Location]) -> str:

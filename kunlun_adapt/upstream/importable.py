@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kunlun_adapt.upstream import Location, Resolver, Symbol
 from kunlun_adapt.upstream.found import Found
+from kunlun_adapt.upstream.lookup import ROOT
 from kunlun_adapt.upstream.release import module_of
+from kunlun_adapt.upstream.resolve import Resolver
+from kunlun_adapt.upstream.symbols import Location, Symbol
 
-ROOT = "sglang"
 KEPT_TEXTS = 128
 
 
@@ -52,10 +53,11 @@ class Importable:
         Only what runs in any case counts: nothing under a guard, nothing that `try` may catch.
         """
         if module not in self._modules:
-            self._modules[module] = next(self._broken(module), None)
+            row = self._reader.recall("broken", module, lambda: next(self._broken(module), None))
+            self._modules[module] = row and Broken(module, Location(row[0], row[1]), row[2])
         return self._modules[module]
 
-    def _broken(self, module: str) -> Iterator[Broken]:
+    def _broken(self, module: str) -> Iterator[tuple[str, int, str]]:
         table = self._reader.table(module)
         if table is None:
             return
@@ -73,7 +75,7 @@ class Importable:
                 self._imports[source, name] = self._why(source, name)
             why = self._imports[source, name]
             if why is not None:
-                yield Broken(module, Location(table.file, line), why)
+                yield table.file, line, why
 
     def _why(self, source: str, name: str | None) -> str | None:
         """Why an import raises, or None where it does not or nobody can tell."""
