@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from kunlun_adapt.check.bodies import function
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.processes import LOADS, entry, loads_plugins, names_in
+from kunlun_adapt.check.proposed import leave_out
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.plan import HookBinding
 from kunlun_adapt.upstream import Symbol
@@ -49,7 +50,7 @@ def _named(
     context: Context, hook: HookBinding, process: str, index: int, *, alone: bool
 ) -> Finding:
     start = entry(context, process)
-    mend = f"remove {process} from `process`" if not alone else _leave_out(context)
+    mend = f"remove {process} from `process`" if not alone else _leave_out(context, hook)
     return Finding.of(
         "KA407",
         f"{hook.binding.id} is for the {process}, which never calls {LOADS}() in sglang "
@@ -72,9 +73,9 @@ def _only_there(context: Context, hook: HookBinding, process: str) -> Finding:
         binding=hook.binding.id,
         target=hook.at.target,
         upstream=start.location if start else None,
-        suggestion=_leave_out(context),
+        suggestion=_leave_out(context, hook),
     )
 
 
-def _leave_out(context: Context) -> str:
-    return f'leave it out: `excluded: [{{sglang: "=={context.release}", why: "…"}}]`'
+def _leave_out(context: Context, hook: HookBinding) -> str:
+    return f"leave it out: {leave_out(context, hook.binding.id)}"
