@@ -19,6 +19,7 @@ from kunlun_adapt.check.context import Context
 from kunlun_adapt.diagnostics import CODES, Finding, Severity, UpstreamPosition
 from kunlun_adapt.documents import Bind, Hook
 from kunlun_adapt.upstream import Location, Release
+from kunlun_adapt.upstream.answers import USAGE
 
 CODES_OF_USAGE = ("KA115", "KA117", "KA118", "KA119", "KA120", "KA121")
 
@@ -43,11 +44,12 @@ def _held_or_found(context: Context) -> tuple[Finding, ...]:
     if context.reader is None:
         return ()
     held = None if context.lock is None else context.lock.usage.get(context.release)
-    if held is not None and held.get("digest") == usage_digest(context):
-        replayed = _replayed(context, held)
-        if replayed is not None:
-            return replayed
-    return found(context)
+    digest = usage_digest(context)
+    if held is None or held.get("digest") != digest:
+        # The lock was written for other documents; those at hand may have been checked since.
+        held = context.reader.recall(USAGE, digest, lambda: _found_row(context, digest))
+    replayed = _replayed(context, held)
+    return found(context) if replayed is None else replayed
 
 
 def found(context: Context) -> tuple[Finding, ...]:
@@ -86,6 +88,10 @@ def usage_row(context: Context, held: Mapping[str, Any] | None = None) -> dict[s
     stands = held is not None and held.get("digest") == digest
     if held is not None and stands and _replayed(context, held) is not None:
         return dict(held)
+    return _found_row(context, digest)
+
+
+def _found_row(context: Context, digest: str) -> dict[str, Any]:
     return {"digest": digest, "findings": [_row(finding) for finding in found(context)]}
 
 

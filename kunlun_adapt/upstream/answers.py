@@ -35,6 +35,11 @@ from kunlun_adapt.upstream.symbols import (
 MOST = 20_000
 """Answers that are kept; beyond that only those that the last run asked for."""
 
+USAGE = "usage"
+"""Answers to what documents say of a release: each edit of one makes another."""
+LATEST = 8
+"""So many of those are kept."""
+
 _MAGIC = b"KAANSWR1"
 _HEAD = struct.Struct(">8sI")
 
@@ -78,6 +83,8 @@ class Answers:
         if sum(map(len, self._held.values())) + sum(map(len, kept.values())) <= MOST:
             kinds = dict.fromkeys((*self._held, *self._asked))
             kept = {k: {**self._held.get(k, {}), **self._asked.get(k, {})} for k in kinds}
+        if USAGE in kept:
+            kept[USAGE] = dict([*kept[USAGE].items()][-LATEST:])
         _write(self._path, kept)
 
 
