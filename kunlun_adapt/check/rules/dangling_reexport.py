@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.targets import bound, lost, where_now
+from kunlun_adapt.check.moves import where_now
+from kunlun_adapt.check.targets import bound, lost
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.upstream.importable import Importable, modules_of
 
