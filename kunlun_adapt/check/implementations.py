@@ -192,6 +192,7 @@ class Implementations:
 
     def _module(self, name: str) -> _Source:
         if name not in self._modules:
+            self._modules[name] = _unread(name)  # for one that is registered as itself
             self._modules[name] = self._read(name)
         return self._modules[name]
 
@@ -211,7 +212,8 @@ class Implementations:
                     return NotFound(str(error))
             if rest and _compiled(root.joinpath(*rest[:-1]), rest[-1]):
                 return _unread(name)
-        return (self._registered(name) if rest else None) or self._no_module(name)
+        above = any(_file(root, rest[:-1]) for root in roots)
+        return (self._registered(name) if rest and above else None) or self._no_module(name)
 
     def _registered(self, name: str) -> _Source | None:
         """The module that the one above it puts into `sys.modules` under this name."""

@@ -280,6 +280,9 @@ def test_modules_that_another_one_registers(tmp_path: Path) -> None:
     assert isinstance(find("our.inner:one"), Implementation)
     assert isinstance(find("our.inner:two"), NotFound)
     assert isinstance(find("our.other:one"), NotFound)
+    itself = {"own.py": "import sys, own.inner as a\nsys.modules['own.inner'] = a\n"}
+    assert isinstance(follower(tmp_path, itself).find("own.inner:one"), Unread)
+    assert isinstance(find(f"our{'.inner' * 5000}:one"), NotFound)
     made = {"made.py": "import sys\nsys.modules[__name__ + '.inner'] = make()\n"}
     assert isinstance(follower(tmp_path, made).find("made.inner:one"), Unread)
 
