@@ -193,7 +193,10 @@ class Implementations:
     def _module(self, name: str) -> _Source:
         if name not in self._modules:
             self._modules[name] = _unread(name)  # for one that is registered as itself
-            self._modules[name] = self._read(name)
+            try:
+                self._modules[name] = self._read(name)
+            except OSError:  # a name that is too long for a path
+                self._modules[name] = NotFound(f"there is no module {name[:80]}…")
         return self._modules[name]
 
     def _read(self, name: str) -> _Source:
