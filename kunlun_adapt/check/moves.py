@@ -11,9 +11,9 @@ from packaging.version import Version
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.keys import SLIPS
 from kunlun_adapt.check.parameters import GRID, Place, allowed_alone, named
-from kunlun_adapt.check.proposed import around, possible
+from kunlun_adapt.check.proposed import around, leave_out, possible
 from kunlun_adapt.check.ranges import ranged
-from kunlun_adapt.check.targets import Lost, Use
+from kunlun_adapt.check.targets import SURE, Lost, Use
 from kunlun_adapt.check.wording import flow, listed
 from kunlun_adapt.documents import in_range
 from kunlun_adapt.documents.fields import ANY
@@ -27,6 +27,7 @@ class _Releases:
     """The range of the new entry, None for the old one's, and what there is to say of it."""
 
     range: str | None
+    beside: bool
     notes: list[str]
 
 
@@ -51,7 +52,9 @@ def edit(context: Context, use: Use, path: str) -> str:
     if use.key == "readback":
         return f"readback: {flow({**use.entry, 'target': path})}"
     releases, parameters = _releases(context, use, path), _parameters(context, use, path)
-    stated = {k: v for k, v in use.entry.items() if k not in ("sglang", use.key)}
+    # What is excluded is so for the whole binding, and stays said where the old entry stays.
+    again = ("sglang", use.key, *(["excluded"] if releases.beside else []))
+    stated = {k: v for k, v in use.entry.items() if k not in again}
     start = {"sglang": releases.range} if releases.range else {}
     entry = {**start, use.key: path + use.tail, **stated, **parameters.changed}
     notes = "; ".join([*parameters.notes, *releases.notes])
@@ -67,11 +70,11 @@ def _releases(context: Context, use: Use, path: str) -> _Releases:
     inside = in_range(own, context.release)
     held = _held(context, use.path)
     if inside and not held and _differ_by_a_slip(use.path, path):
-        return _Releases(use.entry.get("sglang"), ["in place of the entry there"])
+        return _Releases(use.entry.get("sglang"), False, ["in place of the entry there"])
     # Inside its own range an entry meets no other.
     taken = [] if inside else [own, *_siblings(context, use)]
     part = around(context, taken, known=held if held or inside else None)
-    notes = []
+    notes, rest = [], [own]
     if inside:
         rest = part.rest_of(own, possible(context, own))
         kept = " and ".join(f'`sglang: "{text}"`' for text in rest)
@@ -81,7 +84,7 @@ def _releases(context: Context, use: Use, path: str) -> _Releases:
         notes.append(f"or from an earlier release on, after {before[-1]}")
     elif not held:
         notes.append(f"or from another release on: {context.release} was looked at")
-    return _Releases(part.within(own) if inside else part.text, notes)
+    return _Releases(part.within(own) if inside else part.text, bool(rest), notes)
 
 
 def _differ_by_a_slip(one: str, other: str) -> bool:
@@ -184,7 +187,21 @@ def confidence(suggestion: Suggestion) -> str:
 
 
 def where_now(context: Context, found: Lost) -> str | None:
-    """Return the suggestion for a lost symbol: the edit if it moved, else what is near."""
+    """Return the suggestion for a lost symbol: the edit, what is near, or to leave it out."""
     if found.moved_to is not None:
         return edit(context, found.use, found.moved_to.path)
-    return places_now(found.missing)
+    near = found.missing.suggestions
+    if (near and near[0].score >= SURE) or not _excludable(context, found.use):
+        return places_now(found.missing)
+    # It is gone for all that can be seen: what is like it is only a place to look at.
+    hints = [f"{s.path} ({confidence(s)})" for s in near[:3]]
+    looks = f"; what comes nearest by name: {listed(hints)}" if hints else ""
+    return (
+        f"if nothing took its place, leave it out: {leave_out(context, found.use.binding)}{looks}"
+    )
+
+
+def _excludable(context: Context, use: Use) -> bool:
+    """Tell whether it is a hook or a place of an operator that lost its target."""
+    groups = ranged(context) if use.key == "target" else ()
+    return any(group.binding == use.binding for group in groups)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from kunlun_adapt.check.alike import by_parameters, class_of
 from kunlun_adapt.check.context import Context, member_path
 from kunlun_adapt.diagnostics import Position
 from kunlun_adapt.documents import Bind, HookAt, Spelling
@@ -153,7 +154,7 @@ def _lost(context: Context) -> Iterator[Lost]:
     taken = {u.symbol.resolved for u in uses(context) if isinstance(u.symbol, Symbol)}
     for use in uses(context):
         if isinstance(use.symbol, Missing):
-            missing = suggested(context, use.symbol)
+            missing = by_parameters(context, suggested(context, use.symbol), use.entry, taken)
             moved = _moved(missing)
             # What another binding is about is not where this one's symbol went.
             if moved is not None and moved.path in taken and moved.score < SAME_BODY:
@@ -209,16 +210,10 @@ def _moved(missing: Missing) -> Suggestion | None:
         return same[0]
     if len(same) > 1 and same[0].score - same[1].score < MARGIN:
         return None
-    alike = _class_of(same[0].path) == _class_of(missing.path) and (
+    alike = class_of(same[0].path) == class_of(missing.path) and (
         _part_of(same[0].path) == _part_of(missing.path)
     )
     return same[0] if alike else None
-
-
-def _class_of(path: str) -> str:
-    """Return the name of the class that a path leads into, "" without one."""
-    owner = path.split(".")[-2]
-    return owner if owner[:1].isupper() else ""
 
 
 def _part_of(path: str) -> str:
