@@ -34,6 +34,8 @@ from kunlun_adapt.upstream.symbols import (
 
 MOST = 20_000
 """Answers that are kept; beyond that only those that the last run asked for."""
+REVISIONS = 3
+"""Entries that are kept of one wheel, each of other code of ours."""
 
 USAGE = "usage"
 """Answers to what documents say of a release: each edit of one makes another."""
@@ -112,7 +114,7 @@ def _read(path: Path) -> Kept:
 
 
 def _write(path: Path, kept: Kept) -> None:
-    """Put a file in place whole, and drop what older code of ours kept of the same wheel."""
+    """Put a file in place whole, and drop what much older code of ours kept of the same wheel."""
     scratch = ""
     try:
         path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -122,9 +124,10 @@ def _write(path: Path, kept: Kept) -> None:
         with os.fdopen(handle, "wb") as stream:
             stream.write(_HEAD.pack(_MAGIC, zlib.crc32(body)) + body)
         os.replace(scratch, path)
-        for old in path.parent.glob(f"{path.name.rpartition('-')[0]}-*.answers"):
-            if old != path:
-                old.unlink(missing_ok=True)
+        same = path.parent.glob(f"{path.name.rpartition('-')[0]}-*.answers")
+        # Two installations may take turns on one machine.
+        for old in sorted(same, key=lambda file: file.stat().st_mtime)[:-REVISIONS]:
+            old.unlink(missing_ok=True)
     except (OSError, ValueError, TypeError, OverflowError):
         # A full disk costs the cache, not the answer; text that is no UTF-8 cannot be packed.
         with contextlib.suppress(OSError):

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kunlun_adapt.upstream import Missing, Resolver, Symbol, open_release
+from kunlun_adapt.upstream import Location, Missing, Resolver, Symbol, open_release
 from kunlun_adapt.upstream import answers as answering
 from kunlun_adapt.upstream.answers import Answers, answer_of, answer_row
 from kunlun_adapt.upstream.importable import Importable
@@ -55,6 +55,7 @@ FILES = {
     """,
     "sglang/srt/b.py": "from sglang.srt.a import Base\nclass Below(Base):\n    pass\n",
 }
+LIMIT = Location("sglang/srt/a.py", 5)
 PATHS = (
     *("a", "a.LIMIT", "a.USED", "a.cached", "a.stream", "a.make", "a.Base", "a.Base.own"),
     *("a.Guarded", "a.Guarded.run", "b.Below", "b.Below.own", "a.none", "none.x", "a.functools"),
@@ -83,7 +84,7 @@ def told(reader: Resolver) -> dict[str, Any]:
         said[f"statement {path}"] = None if node is None else type(node).__name__
     said["members"] = reader.members("sglang.srt.b.Below")
     said["yields"] = reader.is_async_generator("sglang.srt.a.stream")
-    said["assigned"] = [reader.is_assigned("sglang.srt.a", n) for n in ("LIMIT", "make")]
+    said["assigned"] = [reader.assigned_at("sglang.srt.a", n) for n in ("LIMIT", "make")]
     said["decorated"] = reader.decorated("sglang.srt.a", "register")
     said["broken"] = [Importable(reader).broken(f"sglang.srt.{n}") for n in ("a", "b")]
     return said
@@ -97,7 +98,7 @@ def test_what_is_kept_is_what_was_found(
     wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = told(opened(wheel, None))
-    assert plain["decorated"] and plain["yields"] and plain["assigned"] == [True, False]
+    assert plain["decorated"] and plain["yields"] and plain["assigned"] == [(LIMIT,), ()]
     assert plain["broken"][0] is not None and plain["broken"][1] is None
     assert len(plain["guards a.Guarded"]) == 2 and "own" in plain["members"]
     assert isinstance(plain["a.none"], Missing) and plain["a.Guarded"].variants
@@ -232,18 +233,20 @@ def test_a_folder_that_cannot_be_written_costs_the_cache_only(wheel: Path, tmp_p
     reader.keep_answers()
 
 
-def test_what_older_code_left_is_dropped(wheel: Path, tmp_path: Path) -> None:
+def test_what_much_older_code_left_is_dropped(wheel: Path, tmp_path: Path) -> None:
     reader = opened(wheel, tmp_path)
     reader.resolve("sglang.srt.a.make")
     reader.keep_answers()
     (entry,) = entries(tmp_path)
-    old = entry.with_name(entry.name.rpartition("-")[0] + "-000000000000.answers")
+    name = entry.name.rpartition("-")[0]
+    old = [entry.with_name(f"{name}-{age:012}.answers") for age in range(4)]
     other = entry.with_name("0" * 32 + "-py311-000000000000.answers")
-    for file in (old, other):
+    for age, file in enumerate([other, *old]):
         file.write_bytes(b"old")
+        os.utime(file, (1000 - age, 1000 - age))
     reader.resolve("sglang.srt.a.LIMIT")
     reader.keep_answers()
-    assert entries(tmp_path) == sorted([entry, other])
+    assert entries(tmp_path) == sorted([entry, *old[:2], other])
 
 
 PROGRAM = """
