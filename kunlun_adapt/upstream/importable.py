@@ -86,10 +86,21 @@ class Importable:
         if name is None or file is None:
             return None
         # Looking for the word is far faster than reading the module, and hits nearly always.
-        if name.encode() in (self._text(file) or b""):
+        if _has_word(self._text(file) or b"", name.encode()):
             return None
         table = reader.table(source)
         found = reader.lookup.name(source, name)
         if table is None or table.lazy is not None or isinstance(found, Found):
             return None
         return None if found.reason == "unparsable" else f"{source} has no {name}"
+
+
+def _has_word(text: bytes, name: bytes) -> bool:
+    """Tell whether a name stands in a text, not only as a part of longer ones."""
+    start = text.find(name)
+    while start >= 0:
+        around = text[max(start - 1, 0) : start], text[start + len(name) : start + len(name) + 1]
+        if not any(byte.isalnum() or byte == b"_" for byte in around):
+            return True
+        start = text.find(name, start + 1)
+    return False

@@ -176,16 +176,18 @@ class Resolver:
         places = [(item.guard, item.location) for item in (found, *found.others)]
         return [(guard, place.file, place.line) for guard, place in places]
 
-    def is_assigned(self, module: str, name: str) -> bool:
-        """Whether an assignment in a module's own body binds a name."""
-        return bool(
-            self.recall("assigned", f"{module}.{name}", lambda: self._assigned(module, name))
-        )
+    def assigned_at(self, module: str, name: str) -> tuple[Location, ...]:
+        """The assignments in a module's own body that bind a name."""
+        key = f"{module}.{name}"
+        rows = self.recall("assigned_at", key, lambda: list(self._assigned_at(module, name)))
+        return tuple(Location(file, line) for file, line in rows)
 
-    def _assigned(self, module: str, name: str) -> bool:
+    def _assigned_at(self, module: str, name: str) -> Iterator[tuple[str, int]]:
         table = self.table(module)
-        bound = [] if table is None else table.scope.bindings.get(name, [])
-        return any(item.kind == "assignment" for item in bound)
+        if table is not None:
+            for item in table.scope.bindings.get(name, []):
+                if item.kind == "assignment":
+                    yield table.file, item.line
 
     def decorated(self, module: str, decorator: str) -> tuple[tuple[str, Location], ...]:
         """The texts with which a module calls a decorator first, each with the line below it."""

@@ -107,6 +107,17 @@ def test_a_dangling_reexport_names_the_import(bench: Bench) -> None:
     assert str(found.upstream) == "sglang/srt/utils/old.py:1"
 
 
+def test_what_is_near_in_a_broken_module_is_named_by_its_definition(bench: Bench) -> None:
+    old = (
+        "from sglang.srt.utils.common import CHOICES\nfrom sglang.srt.utils.common import CHOICE\n"
+    )
+    changed = bench.add("sglang/srt/utils/older.py", old)
+    changed = changed.edit(MAP, CHOICES, "- {target: sglang.srt.utils.older.CHOICE}")
+    found = only([f for f in changed.findings() if f.code == "KA103"], "KA103")
+    assert "sglang.srt.utils.common.CHOICES" in (found.suggestion or "")
+    assert "older.CHOICES" not in (found.suggestion or "")
+
+
 def test_a_dangling_reexport_is_mended_where_the_name_is_elsewhere(bench: Bench) -> None:
     changed = bench.add("sglang/srt/utils/old.py", "from sglang.srt.runner import CHOICES\n")
     changed = changed.edit(MAP, CHOICES, "- {target: sglang.srt.utils.old.CHOICES}")
@@ -120,6 +131,7 @@ def test_a_dangling_reexport_is_mended_where_the_name_is_elsewhere(bench: Bench)
     ("text", "raises"),
     [
         ("from sglang.srt.utils.common import gone\n", True),
+        ("from sglang.srt.utils.common import ENABLE\n", True),  # a part of a longer name
         ("from sglang.srt.gone import gone\n", True),
         ("from sglang.srt.gone import *\n", True),
         ("import sglang.srt.gone as gone\n", True),

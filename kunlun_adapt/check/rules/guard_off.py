@@ -9,7 +9,7 @@ from kunlun_adapt.check.guards import can_hold, definitions, devices
 from kunlun_adapt.check.targets import bound
 from kunlun_adapt.check.wording import listed
 from kunlun_adapt.diagnostics import Finding
-from kunlun_adapt.upstream import Location, Symbol
+from kunlun_adapt.upstream import Location, Missing, Symbol
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -39,12 +39,21 @@ def _off(context: Context, symbol: Symbol, reports: set[str]) -> tuple[str, Loca
     """Return the guard that keeps a symbol, or a class around it, from being defined."""
     guards = [item.guard for item in definitions(symbol)]
     if not any(can_hold(guard, reports) for guard in guards):
-        return _named(guards), symbol.location
+        return _named(guards), _guarded_at(context, symbol, reports)
     for owner in _owners(context, symbol):
         guards = [guard for guard, _ in owner]
         if not any(can_hold(guard, reports) for guard in guards):
             return _named(guards), owner[0][1]
     return None
+
+
+def _guarded_at(context: Context, symbol: Symbol, reports: set[str]) -> Location:
+    """Return the line under the guard: the import where the definition itself has none."""
+    defined = context.facts.resolve(symbol.resolved) if symbol.via else symbol
+    if isinstance(defined, Missing):
+        return symbol.location
+    there = any(can_hold(item.guard, reports) for item in definitions(defined))
+    return symbol.via[0] if symbol.via and there else symbol.location
 
 
 def _named(guards: list[str | None]) -> str:
