@@ -88,8 +88,8 @@ def test_the_sparse_backend_is_there(check: Check, version: str) -> None:
 @pytest.mark.parametrize(
     "version",
     releases(
-        "0.5.13 0.5.17 0.5.19 0.5.20",
-        "0.5.13.post1 0.5.14 0.5.15 0.5.15.post1 0.5.16 0.5.18",
+        "0.5.13 0.5.15 0.5.17 0.5.18 0.5.19 0.5.20",
+        "0.5.13.post1 0.5.14 0.5.15.post1 0.5.16",
     ),
 )
 def test_the_sparse_backend_dangles(check: Check, version: str) -> None:
