@@ -12,9 +12,9 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from kunlun_adapt.check.implementations import Implementation, NotFound
+from kunlun_adapt.check.implementations import Implementation
 
-Find = Callable[[str], Implementation | NotFound | None]
+Find = Callable[[str], object]
 
 WAITING = frozenset({"item", "cpu", "tolist", "numpy", "synchronize", "is_nonzero", "nonzero"})
 """Methods that wait, whatever they are called on."""

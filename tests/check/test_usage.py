@@ -269,7 +269,27 @@ def test_a_name_that_stands_elsewhere_is_told(bench: Bench) -> None:
     changed = used(bench).edit(MAP, AFFINITY, MOVED).edit(MAP, "    why: pin each", GONE)
     found = only(changed.findings(), "KA121")
     assert f"where {PINNED} has the same name" in found.message
-    assert found.suggestion == f'{{sglang: ">=0.5.19", target: {PINNED}}}'
+    said = f'- {{sglang: ">=0.5.19", target: {PINNED}, args: {{gpu_id: gpu_id}}, ignores: '
+    assert found.suggestion is not None and found.suggestion.startswith(said)
+    assert found.suggestion.endswith("; and drop the exclusion")
+
+
+def test_of_several_places_of_a_name_the_nearest_is_told(bench: Bench) -> None:
+    far = "def set_affinity(gpu_id, tp_size, nnodes=1):\n    return 0\n"
+    changed = used(bench).add("sglang/srt/alien/common.py", far)
+    changed = changed.edit(MAP, AFFINITY, AFFINITY.replace("utils.common", "utils.gone"))
+    found = only(changed.edit(MAP, "    why: pin each", GONE).findings(), "KA121")
+    assert f"where {PINNED} has the same name" in found.message
+    assert str(found.upstream) == "sglang/srt/utils/common.py:4"
+
+
+def test_what_the_ranges_leave_out_is_told_at_the_entry_that_names_it(bench: Bench) -> None:
+    narrow = MOVED.replace(">=0.5.18", ">=0.5.18,<0.5.19")
+    found = [f for f in used(bench).edit(MAP, AFFINITY, narrow).findings() if f.code == "KA121"]
+    told = only(found, "KA121")
+    assert told.suggestion is not None and "exclusion" not in told.suggestion
+    changed = used(bench).edit(MAP, AFFINITY, narrow)
+    assert str(told.position) == changed.place(MAP, "sglang.srt.server_args.set_affinity")
 
 
 def test_an_exclusion_is_believed_where_nothing_like_it_is_there(bench: Bench) -> None:

@@ -7,54 +7,52 @@ from typing import Any
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.parameters import (
+    GRID,
     Place,
+    Slips,
     allowed_alone,
     differs,
     ignores_with,
     inserted,
     places,
+    slips,
 )
-from kunlun_adapt.check.wording import did_you_mean, joined, mapping, nearest, scalar, sequence
+from kunlun_adapt.check.wording import did_you_mean, joined, mapping, scalar, sequence
 from kunlun_adapt.diagnostics import Finding
-from kunlun_adapt.documents import Bind
-from kunlun_adapt.plan import ConditionError, parse_param
 from kunlun_adapt.source.signatures import ANY_VALUE
 from kunlun_adapt.source.text import literal_default
 
 CODE = "KA105"
-GRID = "$grid"
 
 
 def rule(context: Context) -> Iterable[Finding]:
     """Compare `args` and `ignores` of every hook and operator place with upstream's signature."""
     for place in places(context):
-        new = inserted(context, place)
-        # KA114 says more of these.
-        yield from _place(place, [n for n in place.free() if not new or n not in new.names])
-        if place.operator is not None:
-            yield from _operator_params(place, place.operator)
+        found, new = slips(place), inserted(context, place)
+        # KA114 says more of the inserted ones, and a slip of what was meant by it.
+        spoken_of = {*found.meant, *(new.names if new else ())}
+        yield from _place(place, found, [n for n in place.free() if n not in spoken_of])
+        yield from _operator_params(place, found)
 
 
-def _place(place: Place, unnamed: list[str]) -> Iterator[Finding]:
-    at, known, free = place.at, place.signature.names, place.free()
-    for name, path in at.args.items():
-        root = path.partition(".")[0]
-        if root == GRID and isinstance(at, Bind) and at.style == "launcher":
-            continue
-        if root not in known:
-            tip = did_you_mean(root, free or known, cutoff=40)
-            if root == GRID:
-                message = f"{name!r} reads {GRID}, which only a launcher's call has"
-            else:
-                message = f"{name!r} reads {root!r}, which upstream does not have"
-            yield place.make(CODE, message, ("args", name), tip, False)
+def _place(place: Place, found: Slips, unnamed: list[str]) -> Iterator[Finding]:
+    at, known = place.at, place.signature.names
+    for name, meant in found.args.items():
+        root = at.args[name].partition(".")[0]
+        tip = f"did you mean {meant}?" if meant else did_you_mean(root, known, cutoff=40)
+        if root == GRID:
+            message = f"{name!r} reads {GRID}, which only a launcher's call has"
+        else:
+            message = f"{name!r} reads {root!r}, which upstream does not have"
+        yield place.make(CODE, message, ("args", name), tip, False)
     for index, name in enumerate(at.ignores):
         if name not in known:
             listed = isinstance(at.ignores, list)
             where: tuple[str | int, ...] = ("ignores", index if listed else name)
             message = f"ignores {name!r}, which upstream does not have"
             others = [n for n in at.ignores if n in known]
-            tip = did_you_mean(name, free, cutoff=75) or f"drop it: {_ignores(at.ignores, others)}"
+            meant = found.ignores[name]
+            tip = f"did you mean {meant}?" if meant else f"drop it: {_ignores(at.ignores, others)}"
             yield place.make(CODE, message, where, tip, not listed)
     if unnamed:
         verb = "are" if unnamed[1:] else "is"
@@ -105,13 +103,9 @@ def _ignores(ignores: Mapping[str, Any] | Sequence[str], names: list[str]) -> st
     return f"`ignores: {sequence(names)}`"
 
 
-def _operator_params(place: Place, params: Mapping[str, str]) -> Iterator[Finding]:
+def _operator_params(place: Place, found: Slips) -> Iterator[Finding]:
     """Every parameter of the operator that is not optional needs something from the call."""
-    free = place.free()
-    for name, text in params.items():
-        if name in place.at.args or _optional(name, text):
-            continue
-        source = nearest(name, free) or (free[0] if len(free) == 1 else None)
+    for name, source in found.operator.items():
         yield place.make(
             CODE,
             f"the operator's {name!r} gets nothing from the call",
@@ -119,10 +113,3 @@ def _operator_params(place: Place, params: Mapping[str, str]) -> Iterator[Findin
             f"`args: {mapping({**place.at.args, name: source or '…'})}`",
             False,
         )
-
-
-def _optional(name: str, text: str) -> bool:
-    try:
-        return parse_param(name, text).optional
-    except ConditionError:
-        return True  # KA304 says what is wrong with the declaration
