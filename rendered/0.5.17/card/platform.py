@@ -119,7 +119,7 @@ class KunlunPlatform(SRTPlatform):
         return False
 
     def apply_server_args_defaults(self, server_args):
-        # platform_map.yaml:151
+        # platform_map.yaml:161
         # the vendor's paged kernels are tuned for pages of 128 tokens
         if server_args.page_size is None:
             server_args.page_size = 128

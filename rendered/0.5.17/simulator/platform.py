@@ -119,11 +119,11 @@ class KunlunPlatform(SRTPlatform):
         return False
 
     def apply_server_args_defaults(self, server_args):
-        # platform_map.yaml:155
+        # platform_map.yaml:165
         # for device "cpu" upstream does not ask a platform for its default
         if server_args.attention_backend is None:
             server_args.attention_backend = 'kunlun'
-        # platform_map.yaml:159
+        # platform_map.yaml:169
         # for device "cpu" upstream picks intel_amx before it asks a platform; its kernels are
         # in no wheel, so nobody can have meant it
         if (

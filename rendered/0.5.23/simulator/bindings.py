@@ -10,13 +10,19 @@ PROCESSES = {
     'run_scheduler_process': 'scheduler',
     'run_detokenizer_process': 'detokenizer',
     'run_data_parallel_controller_process': 'dp_controller',
+    'run_multi_detokenizer_router_process': 'detokenizer_router',
+    'init_multi_tokenizer': 'tokenizer',
+}
+WITHOUT_PLUGINS = {  # SGLang loads none there: our hooks come as these functions begin
+    'detokenizer_router': ('sglang.srt.managers.multi_tokenizer_mixin', 'run_multi_detokenizer_router_process'),
+    'tokenizer': ('sglang.srt.entrypoints.http_server', 'init_multi_tokenizer'),
 }
 COUNTS = (48, 10, 218)  # bound, planned, excluded
 
 
 def install(binder):
     """Set what must be there before upstream imports it, and patch what upstream then imports."""
-    # platform_map.yaml:207
+    # platform_map.yaml:217
     # more threads slow the small models of the simulator down twentyfold
     binder.environment('OMP_NUM_THREADS', '1')
     # platform_map.yaml:10
@@ -118,10 +124,10 @@ def install(binder):
     # platform_map.yaml:54
     # the platform's capabilities.hicache_kernels
     binder.member('factory/capabilities.hicache_kernels', 'capabilities.hicache_device_kernels')
-    # platform_map.yaml:150
+    # platform_map.yaml:160
     # the platform's server_args
     binder.member('method/server_args', 'apply_server_args_defaults')
-    # operator_recipes/activation.yaml:27
+    # operator_recipes/activation.yaml:28
     # upstream's kernel is compiled at run time and needs CUDA and C++20
     binder.function(
         'silu_and_mul/silu_and_mul',
@@ -131,7 +137,7 @@ def install(binder):
         'bind_silu_and_mul',
         required=True,
     )
-    # operator_recipes/elementwise.yaml:15
+    # operator_recipes/elementwise.yaml:16
     # the shared expert's gate; upstream launches a Triton kernel on every platform
     binder.function(
         'gate_sigmoid_mul/fused_gate_sigmoid_mul',
@@ -141,7 +147,7 @@ def install(binder):
         'bind_fused_gate_sigmoid_mul',
         required=True,
     )
-    # operator_recipes/elementwise.yaml:44
+    # operator_recipes/elementwise.yaml:46
     # the shared expert's gate added onto the routed experts; upstream launches a Triton kernel
     # on every platform
     binder.function(
@@ -152,7 +158,7 @@ def install(binder):
         'bind_fused_gate_sigmoid_mul_add',
         required=True,
     )
-    # operator_recipes/activation.yaml:15
+    # operator_recipes/activation.yaml:16
     # upstream's kernel is compiled at run time and needs CUDA and C++20
     binder.oot_forward(
         'silu_and_mul/SiluAndMul',
@@ -162,7 +168,7 @@ def install(binder):
         'bind_SiluAndMul',
         required=True,
     )
-    # operator_recipes/norm.yaml:35
+    # operator_recipes/norm.yaml:36
     # every layer norms its input, with and without the residual sum; upstream's kernels are
     # CUDA
     binder.oot_forward(
@@ -173,7 +179,7 @@ def install(binder):
         'bind_RMSNorm',
         required=True,
     )
-    # operator_recipes/moe.yaml:69
+    # operator_recipes/moe.yaml:71
     # DeepSeek's routing with expert groups; upstream's reference is traced by torch.compile,
     # its kernels are Triton
     binder.function(
@@ -184,7 +190,7 @@ def install(binder):
         'bind_biased_grouped_topk',
         required=True,
     )
-    # operator_recipes/moe.yaml:17
+    # operator_recipes/moe.yaml:18
     # routing without groups; upstream's kernels are Triton and CUDA
     binder.function(
         'moe_topk/fused_topk_native',
@@ -194,7 +200,7 @@ def install(binder):
         'bind_fused_topk_native',
         required=True,
     )
-    # operator_recipes/moe.yaml:128
+    # operator_recipes/moe.yaml:131
     # unquantised experts; upstream's fast path is a Triton kernel, its native one a loop over
     # experts
     binder.oot_forward(
@@ -205,7 +211,7 @@ def install(binder):
         'bind_UnquantizedFusedMoEMethod',
         required=True,
     )
-    # operator_recipes/rope.yaml:35
+    # operator_recipes/rope.yaml:36
     # upstream's kernels for it are CUDA; the native forward launches a dozen small operators
     binder.oot_forward(
         'rotary_embedding/LinearScalingRotaryEmbedding',
@@ -215,7 +221,7 @@ def install(binder):
         'bind_LinearScalingRotaryEmbedding',
         required=True,
     )
-    # operator_recipes/rope.yaml:20
+    # operator_recipes/rope.yaml:21
     # upstream's kernels for it are CUDA; the native forward launches a dozen small operators
     binder.oot_forward(
         'rotary_embedding/RotaryEmbedding',
@@ -225,7 +231,7 @@ def install(binder):
         'bind_RotaryEmbedding',
         required=True,
     )
-    # operator_recipes/rope.yaml:59
+    # operator_recipes/rope.yaml:60
     # upstream's kernels for it are CUDA; the native forward launches a dozen small operators
     binder.oot_forward(
         'rotary_embedding/DeepseekScalingRotaryEmbedding',
@@ -235,7 +241,7 @@ def install(binder):
         'bind_DeepseekScalingRotaryEmbedding',
         required=True,
     )
-    # operator_recipes/rope.yaml:47
+    # operator_recipes/rope.yaml:48
     # upstream's kernels for it are CUDA; the native forward launches a dozen small operators
     binder.oot_forward(
         'rotary_embedding/DynamicNTKScalingRotaryEmbedding',
@@ -245,7 +251,7 @@ def install(binder):
         'bind_DynamicNTKScalingRotaryEmbedding',
         required=True,
     )
-    # operator_recipes/rope.yaml:41
+    # operator_recipes/rope.yaml:42
     # upstream's kernels for it are CUDA; the native forward launches a dozen small operators
     binder.oot_forward(
         'rotary_embedding/Llama3RotaryEmbedding',
@@ -255,7 +261,7 @@ def install(binder):
         'bind_Llama3RotaryEmbedding',
         required=True,
     )
-    # operator_recipes/rope.yaml:53
+    # operator_recipes/rope.yaml:54
     # upstream's kernels for it are CUDA; the native forward launches a dozen small operators
     binder.oot_forward(
         'rotary_embedding/YaRNScalingRotaryEmbedding',
@@ -265,25 +271,25 @@ def install(binder):
         'bind_YaRNScalingRotaryEmbedding',
         required=True,
     )
-    # operator_recipes/attention.yaml:26
+    # operator_recipes/attention.yaml:28
     # prompts, chunks of prompts and mixed batches; upstream's own kernels for it are Triton or
     # CUDA
     binder.own('paged_prefill_attention/attention_backend', 'paged_prefill_attention')
-    # operator_recipes/attention.yaml:91
+    # operator_recipes/attention.yaml:100
     # one new token for each running request over the paged cache; upstream's kernels are CUDA
     # or Triton
     binder.own('paged_decode_attention/attention_backend', 'paged_decode_attention')
-    # operator_recipes/kv_cache.yaml:17
+    # operator_recipes/kv_cache.yaml:18
     # every layer writes its new keys and values; upstream's writer is a CUDA JIT kernel
     binder.own('store_kv_cache/kv_pool.mha', 'store_kv_cache')
-    # operator_recipes/kv_cache.yaml:73
+    # operator_recipes/kv_cache.yaml:75
     # every layer writes one latent row per token; upstream's writer is a Triton kernel
     binder.own('store_mla_cache/kv_pool.mla', 'store_mla_cache')
-    # operator_recipes/mla.yaml:22
+    # operator_recipes/mla.yaml:23
     # DeepSeek's latent attention in its absorbed form, one new token per request; upstream's
     # kernels are CUDA or Triton
     binder.own('mla_decode_attention/attention_backend', 'mla_decode_attention')
-    # operator_recipes/mla.yaml:87
+    # operator_recipes/mla.yaml:89
     # latent attention of new tokens straight over the latent cache, so that a cached prefix
     # needs no expansion to heads
     binder.own('mla_prefill_attention/attention_backend', 'mla_prefill_attention')
