@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from types import ModuleType
 
 
 def activate() -> str | None:
@@ -45,5 +45,5 @@ def register() -> None:
         opened.open_hook_door()
 
 
-def _doors() -> Any:
+def _doors() -> ModuleType | None:
     return sys.modules.get("kunlun_adapt.runtime.doors")

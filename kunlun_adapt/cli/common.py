@@ -96,6 +96,7 @@ class Profile(str, Enum):
 
     CARD = "card"
     SIMULATOR = "simulator"
+    SIMULATOR_CUDA = "simulator_cuda"
 
 
 class TextOrJson(str, Enum):

@@ -20,6 +20,7 @@ from kunlun_adapt.cli.common import (
 )
 from kunlun_adapt.diagnostics.report import aligned
 from kunlun_adapt.runtime.ledger import COUNTED, RUN_DIR
+from kunlun_adapt.runtime.probe import SIMULATED
 from kunlun_adapt.runtime.runs import Lack, Process, Run, read_run
 
 STATES = ("applied", "pending", "failed", "disabled", "elsewhere")
@@ -155,7 +156,7 @@ def _head(run: Run) -> list[str]:
         return []
     first = run.processes[0].ledger
     profile = first["profile"]
-    told = " (no card: vendor operators are stand-ins)" if profile == "simulator" else ""
+    told = " (no card: vendor operators are stand-ins)" if profile in SIMULATED.values() else ""
     unverified = ", outside the claim" if any(p.ledger["unverified"] for p in run.processes) else ""
     return [
         f"sglang {first['release']}{unverified}, map {first['map']} {first['map_revision']}, "

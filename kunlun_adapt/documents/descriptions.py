@@ -13,7 +13,7 @@ COMMON: dict[str, str] = {
     "sglang": "The releases for which this holds: a PEP 440 range such as >=0.5.17,<0.5.24.",
     "why": "The reason, for whoever reviews the line or wonders whether it may go.",
     "status": "`planned` where the implementation is still to come: checked, and not bound.",
-    "profiles": "Which stand-ins for the device it is for: the card, the simulator, or both.",
+    "profiles": "Which stand-ins for the device it is for; all of them unless given.",
     "served": "Whether the simulator's server really runs it.",
     "required": "Whether a process ends where it cannot be bound.",
     "excluded": "Releases inside the claim for which it is left out, with the reason.",

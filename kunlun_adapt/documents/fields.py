@@ -6,7 +6,7 @@ import datetime
 import keyword
 import re
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -140,7 +140,8 @@ ArgPath = Annotated[
 Slug = Annotated[str, _matching(_SLUG, "a name of letters, digits, '_', '-' and '.'"), _like(_SLUG)]
 Date = Annotated[str, AfterValidator(_date), WithJsonSchema({"type": "string", "format": "date"})]
 Why = Annotated[str, Field(min_length=1)]
-ProfileName = Literal["card", "simulator"]
+ProfileName = Literal["card", "simulator", "simulator_cuda"]
+PROFILES: tuple[ProfileName, ...] = get_args(ProfileName)
 Standing = Literal["active", "planned"]
 Process = Literal[
     "main", "scheduler", "detokenizer", "detokenizer_router", "tokenizer", "dp_controller"

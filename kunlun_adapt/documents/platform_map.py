@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from kunlun_adapt.documents.fields import (
     ANY,
+    PROFILES,
     ArgPath,
     Date,
     Identifier,
@@ -97,7 +98,7 @@ class ServerArg(Strict):
     default: Scalar | list[Scalar] = None
     force: Scalar | list[Scalar] = None
     when: dict[str, Scalar | list[Scalar]] = {}
-    profiles: list[ProfileName] = ["card", "simulator"]
+    profiles: list[ProfileName] = list(PROFILES)
     sglang: Range = ANY
     why: Why
 
@@ -117,7 +118,7 @@ class EnvironmentVariable(Strict):
     name: Identifier
     default: str | None = None
     status: Standing = "active"
-    profiles: list[ProfileName] = ["card", "simulator"]
+    profiles: list[ProfileName] = list(PROFILES)
     sglang: Range = ANY
     why: Why
 
@@ -132,7 +133,7 @@ class Shim(Strict):
     provide: Target | None = None
     shadows: bool = False
     status: Standing = "active"
-    profiles: list[ProfileName] = ["card", "simulator"]
+    profiles: list[ProfileName] = list(PROFILES)
     sglang: Range = ANY
     required: bool = True
     served: Served | None = None
@@ -205,7 +206,7 @@ class Hook(Strict):
     impl: Impl | None = None
     value: Scalar | list[Scalar] = None
     process: list[Process] | None = None
-    profiles: list[ProfileName] = ["card", "simulator"]
+    profiles: list[ProfileName] = list(PROFILES)
     at: list[HookAt] = Field(min_length=1)
     required: bool = True
     on_missing: Literal["error", "skip"] = "error"

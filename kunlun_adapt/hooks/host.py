@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 _NODES = Path("/sys/devices/system/node")
-_MEMINFO = Path("/proc/meminfo")
 
 
 def simulated_total_memory(device_id: int = 0) -> int:
@@ -34,15 +33,10 @@ def simulated_memory_usage(device: Any = None) -> float:
 
 
 def simulated_available_memory(device_id: int = 0) -> tuple[int, int]:
-    """Return the available and total memory of the simulated device in bytes.
+    """Return the available and total memory of the simulated device in bytes."""
+    from kunlun_adapt.simulator.memory import available_memory
 
-    A device that a fault makes smaller than the host is empty as long as the host has that much.
-    """
-    from kunlun_adapt.simulator.faults import total_memory
-
-    available, total = host_memory()
-    total = min(total, total_memory() or total)
-    return min(available, total), total
+    return available_memory()
 
 
 def simulated_device(device_id: int | None = 0) -> str:
@@ -141,18 +135,6 @@ def parse_cpu_list(text: str) -> list[int]:
         first, _, last = part.partition("-")
         cores.extend(range(int(first), int(last or first) + 1))
     return cores
-
-
-def host_memory(text: str | None = None) -> tuple[int, int]:
-    """Return the host's available and total memory in bytes, from the kernel's ``meminfo`` text."""
-    if text is None:
-        text = _MEMINFO.read_text(encoding="ascii")
-    kib = {
-        name: int(rest.split()[0])
-        for name, _, rest in (line.partition(":") for line in text.splitlines())
-        if rest
-    }
-    return kib["MemAvailable"] * 1024, kib["MemTotal"] * 1024
 
 
 def _visible_cards() -> int:

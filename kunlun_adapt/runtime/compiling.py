@@ -167,7 +167,14 @@ def _check_calls(plan: Plan) -> None:
     calls += [(h.binding, h.at, h.symbol) for h in plan.hooks if h.hook.type in WRAPPING]
     failures = []
     for binding, at, call in calls:
-        if not isinstance(call, Symbol) or call.signature is None or call.kind == "class":
+        if not isinstance(call, Symbol) or call.kind == "class":
+            continue
+        if call.signature is None:
+            if isinstance(at, HookAt):
+                why = (
+                    f"{at.target} is no function with a known signature; a value takes `type: set`"
+                )
+                failures.append(Failure(binding.id, why))
             continue
         names = call.signature.names[1 if call.kind in ("method", "classmethod") else 0 :]
         stated = {path.partition(".")[0] for path in at.args.values()} | set(at.ignores)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 from kunlun_adapt.diagnostics.finding import AdaptError
@@ -13,12 +14,14 @@ from kunlun_adapt.runtime.entries import watch_entries
 from kunlun_adapt.runtime.first_calls import watch_members
 from kunlun_adapt.runtime.generated import PACKAGE, publish
 from kunlun_adapt.runtime.hooks import HookInstaller, read_back_after_apply
+from kunlun_adapt.runtime.imports import keep
 from kunlun_adapt.runtime.prepare import (
     documents_digest,
     installed_sglang,
     map_revision,
     prepare,
 )
+from kunlun_adapt.runtime.probe import SIMULATED
 from kunlun_adapt.runtime.selection import check_selection
 from kunlun_adapt.runtime.stop import Failure, refuse_failures, stop, stop_for, stop_unexpected
 from kunlun_adapt.runtime.switches import check_switches
@@ -50,10 +53,12 @@ def open_early_door(profile: str) -> str:
     try:
         check_selection()
         check_switches()
-        if profile == "simulator":
+        if profile in SIMULATED.values():
             from kunlun_adapt import simulator
 
             simulator.install()
+            if profile == SIMULATED["cuda"]:
+                importlib.import_module("kunlun_adapt.simulator.masquerade").put_on()
         bindings = _publish(profile)
         _binder = Binder(bindings.DISPATCH_KEY)
         _disabled = disabled(bindings)
@@ -105,7 +110,7 @@ def open_hook_door() -> None:
         installer = HookInstaller(registry.HookRegistry, registry.HookType)
         hooks = importlib.import_module(f"{PACKAGE}.hooks")
         hooks.install(Without(installer, _disabled))
-        read_back_after_apply(registry.HookRegistry, installer, report.tell)
+        read_back_after_apply(registry.HookRegistry, installer, lambda: _applied(installer))
         if roles.current() == WORKER:
             _binder.load_members()
         _binder.settle()
@@ -113,6 +118,16 @@ def open_hook_door() -> None:
     except Exception as error:  # upstream would log an exception and go on without our hooks
         raise stop_unexpected(error, "the hooks cannot be registered") from error
     refuse_failures()
+
+
+def _applied(installer: HookInstaller) -> None:
+    """Keep the modules that have been hooked as they are, and say what is in effect."""
+    for hook in installer.registered:
+        owner = hook.target
+        while owner not in sys.modules and "." in owner:
+            owner = owner.rpartition(".")[0]
+        keep(owner)
+    report.tell()
 
 
 def _begin() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +20,7 @@ def when_imported(name: str, patch: Patch) -> bool:
     Returns whether the module had been imported before. A module that is being imported at this
     moment is patched when it is done; if that import fails, when a later one succeeds.
     """
+    keep(name)
     module = sys.modules.get(name)
     if module is None:
         wrapt.register_post_import_hook(patch, name)
@@ -33,6 +35,33 @@ def when_imported(name: str, patch: Patch) -> bool:
 def half_imported(module: ModuleType) -> bool:
     """Tell whether a module is being imported at this moment."""
     return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+
+
+def keep(name: str) -> None:
+    """Refuse that a module is loaded a second time, which would put upstream's own back."""
+    finder = next((f for f in sys.meta_path if isinstance(f, _Keeper)), None)
+    if finder is None:
+        finder = _Keeper()
+        sys.meta_path.insert(0, finder)
+    finder.names.add(name)
+
+
+class _Keeper(importlib.abc.MetaPathFinder):
+    """Finds nothing; it stands in the way of `importlib.reload`, which alone names a target."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if target is not None and fullname in self.names:
+            raise ImportError(
+                f"kunlun-adapt has bound names in {fullname}, and to load it again would undo that "
+                "without a word; start the process anew",
+                name=fullname,
+            )
+        return None
 
 
 class _WatchedSpec(importlib.machinery.ModuleSpec):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from kunlun_adapt.runtime import processes, roles
+from kunlun_adapt.runtime.probe import SIMULATED
 
 logger = logging.getLogger("kunlun_adapt")
 
@@ -174,7 +175,7 @@ def snapshot() -> dict[str, object]:
         "started": LEDGER.started,
         "release": LEDGER.release,
         "profile": LEDGER.profile,
-        "simulator": LEDGER.profile == "simulator",
+        "simulator": LEDGER.profile in SIMULATED.values(),
         "simulator_faults": simulator_faults(),
         "workspace": LEDGER.workspace,
         "map": LEDGER.map,
@@ -222,7 +223,7 @@ def simulator_faults() -> list[dict[str, object]]:
     """Return what the simulated device was asked to do wrong, each with how often it did."""
     # On a card the module is never imported.
     faults = sys.modules.get("kunlun_adapt.simulator.faults")
-    return list(faults.active()) if faults and LEDGER.profile == "simulator" else []
+    return list(faults.active()) if faults and LEDGER.profile in SIMULATED.values() else []
 
 
 def _calls(operator: str, tier: str) -> int:

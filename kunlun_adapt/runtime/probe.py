@@ -9,6 +9,9 @@ from pathlib import Path
 
 SIMULATOR = "KUNLUN_ADAPT_SIMULATOR"
 FAULTS = "KUNLUN_ADAPT_SIMULATOR_FAULTS"
+DEVICE = "KUNLUN_ADAPT_SIMULATOR_DEVICE"
+# The profiles without a card, by the device that the simulator is to report.
+SIMULATED = {"cpu": "simulator", "cuda": "simulator_cuda"}
 
 # The map is the only place that names the runtime's module. Reading this one line spares every
 # process on every machine without a card the YAML parser.
@@ -29,6 +32,7 @@ def profile() -> str | None:
     """
     try:
         asked = simulator_asked()
+        simulated = simulated_profile()
         module = probe_module()
     except Exception as error:  # without the map nobody can say that there is no device
         from kunlun_adapt.diagnostics.finding import AdaptError
@@ -54,7 +58,7 @@ def profile() -> str | None:
             f"unset {FAULTS}; only the simulated device fails on request",
         )
     if asked:
-        return "simulator"
+        return simulated
     return "card" if present else None
 
 
@@ -64,6 +68,19 @@ def simulator_asked() -> bool:
     A server that was meant to be simulated must not look for a card because of a spelling.
     """
     return switched_on(SIMULATOR, "asks for the simulator")
+
+
+def simulated_profile() -> str:
+    """Return the profile of the simulator that the environment asks for. Raises AdaptError."""
+    device = os.environ.get(DEVICE) or "cpu"
+    if device in SIMULATED:
+        return SIMULATED[device]
+    from kunlun_adapt.diagnostics.finding import AdaptError
+
+    raise AdaptError(
+        f"{DEVICE}={device!r}: the simulator can report no such device",
+        f"one of {', '.join(SIMULATED)}",
+    )
 
 
 def switched_on(name: str, meaning: str) -> bool:

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterable
 
 from kunlun_adapt.runtime import ledger, roles
+from kunlun_adapt.runtime.probe import SIMULATED
 
 logger = logging.getLogger("kunlun_adapt")
 
@@ -90,7 +91,7 @@ def table() -> list[str]:
         f"map {record.map} {record.map_revision}, profile {record.profile}"
         + (" (outside the claim: unverified)" if record.unverified else "")
     ]
-    if record.profile == "simulator":
+    if record.profile in SIMULATED.values():
         lines += _row(
             "simulator", "no card; vendor operators are stand-ins that compute on the CPU"
         )

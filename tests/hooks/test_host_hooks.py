@@ -14,11 +14,6 @@ from kunlun_adapt.hooks import host, rope
 TWO_NODES = [[0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]]
 
 
-def test_memory_is_read_in_bytes():
-    text = "MemTotal:       2048 kB\nMemFree:  1 kB\nMemAvailable:   1024 kB\nHugePages_Total: 0\n"
-    assert host.host_memory(text) == (1024 * 1024, 2048 * 1024)
-
-
 def test_the_simulated_device_is_the_host():
     available, total = host.simulated_available_memory()
     assert 0 < available <= total == host.simulated_total_memory()

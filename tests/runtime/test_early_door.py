@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from tests.runtime.stage import LATE, MAP, RECIPE, SHOW, STARTED, Stage, fine, refused
@@ -121,6 +123,37 @@ def test_activating_twice_is_activating_once(stage: Stage) -> None:
     code = STARTED + "from kunlun_adapt.plugin import activate\n" + "print(activate())\n" + CALLS
     out = fine(stage.run(code)).split()
     assert out == ["kunlun_adapt_generated.platform:TinyPlatform", "ours", "ours", "upstream"]
+
+
+def test_what_is_bound_is_not_loaded_a_second_time(stage: Stage) -> None:
+    """Upstream's own would be back, and nothing would say so."""
+    hook = "  - id: near\n    why: a test\n    type: replace\n    impl: 'ours:affinity'\n" + (
+        "    at: [{target: sglang.srt.utils.common.affinity, args: {gpu_id: gpu_id}, "
+        "ignores: [nodes]}]\n"
+    )
+    code = """
+    import importlib
+    import sglang.srt.plugins, sglang.kernels.ops as ops, sglang.version, kunlun_adapt.plugin
+    from ours import Thing
+    sglang.srt.plugins.load_plugins()
+    for module in (ops, common):
+        try:
+            importlib.reload(module)
+        except ImportError as error:
+            print("kunlun-adapt has bound names in", error.name, "undo" in str(error))
+    for module in (sglang.version, kunlun_adapt.plugin):
+        importlib.reload(module)
+    print(kunlun_adapt.plugin.activate(), kunlun_adapt.plugin.register())
+    sglang.srt.plugins.hook_registry.HookRegistry.apply_hooks()
+    print(ops.silu(Thing()), common.affinity(1), common.CHOICES)
+    """
+    out = fine(stage.edit(MAP, "hooks:\n", f"hooks:\n{hook}").run(STARTED + textwrap.dedent(code)))
+    assert out.splitlines() == [
+        "kunlun-adapt has bound names in sglang.kernels.ops True",
+        "kunlun-adapt has bound names in sglang.srt.utils.common True",
+        "kunlun_adapt_generated.platform:TinyPlatform None",
+        "ours ('ours', 1) ['triton', 'tiny']",
+    ]
 
 
 def test_a_setting_of_the_user_stays(stage: Stage) -> None:

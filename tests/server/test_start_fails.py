@@ -24,6 +24,8 @@ EARLY_IMPORT = Path(__file__).resolve().parent / "early_import"
 # A hook that upstream calls while it loads a DeepSeek model.
 HOOKED = "get_rope_wrapper"
 REFUSED = ("the start is refused", "What to do:")
+# What the checks would find first; without them the processes themselves have to refuse.
+UNCHECKED = ("--no-validate",)
 
 
 def test_a_hook_that_does_not_import(
@@ -33,7 +35,7 @@ def test_a_hook_that_does_not_import(
     hook = replace_hook(workspace, HOOKED, "kunlun_broken:hook")
     code, output = run_until_exit(
         lambda port, runs: serve_command(
-            model_folder(LLAMA), port, runs, ("--workspace", str(workspace))
+            model_folder(LLAMA), port, runs, (*UNCHECKED, "--workspace", str(workspace))
         ),
         tmp_path / "server",
         {"PYTHONPATH": str(SABOTAGE)},
@@ -49,7 +51,7 @@ def test_a_hook_that_raises(model_folder: Callable[[TinyModel], Path], tmp_path:
     hook = replace_hook(workspace, HOOKED, "kunlun_sabotage:raises")
     code, output = run_until_exit(
         lambda port, runs: serve_command(
-            model_folder(DEEPSEEK_V3), port, runs, ("--workspace", str(workspace))
+            model_folder(DEEPSEEK_V3), port, runs, (*UNCHECKED, "--workspace", str(workspace))
         ),
         tmp_path / "server",
         {"PYTHONPATH": str(SABOTAGE)},
@@ -62,21 +64,28 @@ def test_a_hook_that_raises(model_folder: Callable[[TinyModel], Path], tmp_path:
 def test_a_target_renamed_in_the_installed_sglang(
     model_folder: Callable[[TinyModel], Path], tmp_path: Path
 ) -> None:
-    patched = _sglang_with(HOOKED, "make_rope_wrapper", tmp_path / "patched")
+    patched = {"PYTHONPATH": str(_sglang_with(HOOKED, "make_rope_wrapper", tmp_path / "patched"))}
     code, output = run_until_exit(
         lambda port, runs: serve_command(model_folder(LLAMA), port, runs),
-        tmp_path / "server",
-        {"PYTHONPATH": str(patched)},
+        tmp_path / "checked",
+        patched,
     )
     assert code == 1, output
-    _explains(output, *REFUSED, HOOKED, "kunlun-adapt")
+    _explains(output, "error KA10", HOOKED, "platform_map.yaml:", "make_rope_wrapper", "refused")
+    code, output = run_until_exit(
+        lambda port, runs: serve_command(model_folder(LLAMA), port, runs, UNCHECKED),
+        tmp_path / "server",
+        patched,
+    )
+    assert code == 1, output
+    _explains(output, *REFUSED, HOOKED, "kunlun-adapt validate")
 
 
 def test_a_kernel_module_imported_before_us(
     model_folder: Callable[[TinyModel], Path], tmp_path: Path
 ) -> None:
     code, output = run_until_exit(
-        lambda port, runs: serve_command(model_folder(LLAMA), port, runs),
+        lambda port, runs: serve_command(model_folder(LLAMA), port, runs, UNCHECKED),
         tmp_path / "server",
         {"PYTHONPATH": str(EARLY_IMPORT)},
     )
