@@ -266,6 +266,15 @@ def test_a_constant_that_is_set_keeps_its_copies(check: Check) -> None:
     assert upstream_line("0.5.19", left) == "top_k: int = TOP_K_ALL"
 
 
+def test_a_list_that_is_handed_on_is_no_copy_of_itself(check: Check) -> None:
+    target = "sglang.srt.server_args.ATTENTION_BACKEND_CHOICES"
+    findings = check("0.5.22", ("set", f"target: {target}"))
+    for found in (f for f in findings if f.code == "KA117"):
+        assert "srt/server_args.py" not in found.message
+        tip = found.suggestion or ""
+        assert target not in tip and "choices.ATTENTION_BACKEND_CHOICES" not in tip
+
+
 SEQLEN = "sglang.srt.managers.schedule_batch.Req.seqlen"
 
 
