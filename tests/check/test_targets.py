@@ -314,7 +314,7 @@ def test_the_list_form_is_told_apart(bench: Bench) -> None:
     other = bench.edit(MAP, "ignores: {tp_size: $any, nnodes: 1}", "ignores: [tp_size, gone]")
     passed, gone = other.findings()
     assert passed.suggestion == "`ignores: {tp_size: $any, nnodes: 1}`"
-    assert gone.suggestion == "drop it: `ignores: [tp_size]`"
+    assert gone.suggestion == "drop it: `ignores: {tp_size: $any, nnodes: 1}`"
 
 
 def test_self_needs_no_mapping_and_may_be_read(bench: Bench) -> None:

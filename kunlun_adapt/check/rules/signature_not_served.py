@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.parameters import (
     GRID,
     Place,
     Slips,
-    allowed_alone,
     differs,
-    ignores_with,
+    ignores_edit,
     inserted,
     places,
     slips,
 )
-from kunlun_adapt.check.wording import did_you_mean, joined, mapping, scalar, sequence
+from kunlun_adapt.check.wording import did_you_mean, joined, mapping, scalar
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.source.signatures import ANY_VALUE
 from kunlun_adapt.source.text import literal_default
@@ -50,14 +48,13 @@ def _place(place: Place, found: Slips, unnamed: list[str]) -> Iterator[Finding]:
             listed = isinstance(at.ignores, list)
             where: tuple[str | int, ...] = ("ignores", index if listed else name)
             message = f"ignores {name!r}, which upstream does not have"
-            others = [n for n in at.ignores if n in known]
             meant = found.ignores[name]
-            tip = f"did you mean {meant}?" if meant else f"drop it: {_ignores(at.ignores, others)}"
+            tip = f"did you mean {meant}?" if meant else f"drop it: {ignores_edit(place)}"
             yield place.make(CODE, message, where, tip, not listed)
     if unnamed:
         verb = "are" if unnamed[1:] else "is"
         message = f"upstream passes {joined(unnamed)}, which {verb} neither mapped nor ignored"
-        yield place.make(CODE, message, ("target",), ignores_with(place, unnamed))
+        yield place.make(CODE, message, ("target",), ignores_edit(place))
     yield from _stars(place)
     yield from _defaults(place)
 
@@ -77,7 +74,7 @@ def _defaults(place: Place) -> Iterator[Finding]:
                 f"ignores {name!r} only as {scalar(allowed)}, and upstream's default is "
                 f"{parameter.default}: every call that leaves it out would be refused",
                 ("ignores", name),
-                f"`ignores: {mapping({**place.at.ignores, name: allowed_alone(parameter)})}`",
+                ignores_edit(place),
             )
 
 
@@ -92,15 +89,9 @@ def _stars(place: Place) -> Iterator[Finding]:
                 CODE,
                 f"{name!r} collects arguments and never equals {allowed!r}",
                 ("ignores", name),
-                f"`ignores: {mapping({**place.at.ignores, name: ANY_VALUE})}`",
+                ignores_edit(place),
                 True,
             )
-
-
-def _ignores(ignores: Mapping[str, Any] | Sequence[str], names: list[str]) -> str:
-    if isinstance(ignores, Mapping):
-        return f"`ignores: {mapping({n: ignores[n] for n in names})}`"
-    return f"`ignores: {sequence(names)}`"
 
 
 def _operator_params(place: Place, found: Slips) -> Iterator[Finding]:
