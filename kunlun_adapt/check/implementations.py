@@ -48,6 +48,8 @@ class Implementation:
     is_async: bool = False
     iterates: bool = False
     """An async generator: what is called with `async for`, and cannot be awaited."""
+    source: tuple[Module, ast.FunctionDef | ast.AsyncFunctionDef] | None = None
+    """The function itself and the module around it, unless a decorator makes another of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,10 @@ class Implementations:
             returns = node.returns if plain else None
             is_async = isinstance(node, ast.AsyncFunctionDef)
             iterates = is_async_generator(node)
-            return Implementation(path, "function", signature, where, returns, is_async, iterates)
+            source = (found, node) if plain else None
+            return Implementation(
+                path, "function", signature, where, returns, is_async, iterates, source
+            )
         kind = "class" if isinstance(node, ast.ClassDef) else "value"
         return Implementation(path, kind, None, where)
 
