@@ -8,7 +8,7 @@ from kunlun_adapt.diagnostics import Severity
 from tests.check.bench import IMPLS, MAP, Bench
 from tests.check.said import codes, only
 
-BODY = '    return call.args["gpu_id"]\n'
+BODY = '    return call.args.get("gpu_id")\n'
 NEW = "set_affinity, args: {gpu_id: gpu_id}"
 OLD = "set_gpu_affinity, args: {gpu_id: gpu_id}"
 
@@ -21,7 +21,8 @@ def reading(bench: Bench, body: str, beside: str = "") -> Bench:
 
 @pytest.mark.parametrize("entry", [NEW, OLD])
 def test_a_misspelt_key_of_any_range(bench: Bench, entry: str) -> None:
-    changed = bench.edit(MAP, entry, entry.replace("gpu_id:", "gpu_idd:"))
+    needing = reading(bench, 'return int(call.args["gpu_id"])')
+    changed = needing.edit(MAP, entry, entry.replace("gpu_id:", "gpu_idd:"))
     found = only(changed.findings(), "KA005")
     assert found.message == (
         "set_affinity reads 'gpu_id' from its call (our_impls.py:14), and `args` does not map it"
@@ -97,8 +98,7 @@ def test_a_branch_for_another_range(bench: Bench) -> None:
 
 
 def test_a_slip_of_a_name_that_may_be_left_out(bench: Bench) -> None:
-    changed = reading(bench, 'return call.args.get("gpu_id")')
-    slip = changed.edit(MAP, NEW, NEW.replace("{gpu_id:", "{gpu_idd:"))
+    slip = bench.edit(MAP, NEW, NEW.replace("{gpu_id:", "{gpu_idd:"))
     assert only(slip.findings(), "KA005").suggestion == "did you mean gpu_id?"
     anything = slip.edit(IMPLS, 'call.args.get("gpu_id")', 'call.args.get("gpu_id"), vars(call)')
     assert codes(anything.findings()) == []
