@@ -217,7 +217,8 @@ def _left_out(context: Context, use: Use) -> str | None:
         own = str(use.entry.get("sglang", ANY))
         kept = around(context).rest_of(own, possible(context, own))
         ranges = " and ".join(f'`sglang: "{text}"`' for text in kept)
-        return f"if nothing took its place, {f'for the entry there: {ranges}' if kept else 'remove it'}"
+        do = f"for the entry there: {ranges}" if kept else "remove it"
+        return f"if nothing took its place, {do}"
     return None
 
 

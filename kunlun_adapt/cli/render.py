@@ -208,9 +208,9 @@ def _check_each(
         modules = _selected(source.modules, module)
         stale |= _is_stale(place, modules, source, module, quiet=quiet)
     if missing:
-        place, error = missing[0]
+        first = missing[0][1]
         names = ", ".join(str(p.folder) for p, _ in missing)
-        fail(f"not compared: {names}: {error.message}", error.hint)
+        fail(f"not compared: {names}: {first.message}", first.hint)
     if stale:
         raise typer.Exit(EXIT_FINDINGS)
 
