@@ -51,7 +51,7 @@ def host_syncs(start: Implementation, tensors: Iterable[str], find: Find) -> lis
     waiting = [(start, frozenset(tensors))]
     while waiting:
         function, known = waiting.pop()
-        node = function.node
+        node = function.source[1] if function.source is not None else None
         if not isinstance(node, ast.FunctionDef):
             continue
         place = f"{function.file}:{node.lineno}"

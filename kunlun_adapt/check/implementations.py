@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.machinery import PathFinder
 from pathlib import Path
+from types import BuiltinFunctionType
 
 from kunlun_adapt.check.keys import closest_slip
 from kunlun_adapt.check.module_names import (
@@ -31,6 +32,8 @@ from kunlun_adapt.upstream.syntax import is_async_generator
 OWN = "kunlun_adapt"
 UPSTREAM = "sglang"
 MAX_STEPS = 20
+BUILT_IN = "built in"
+"""The kind of the interpreter's own functions, and the place of all that it brings along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,10 @@ class Implementation:
     """The module that defines it, of a function whose text is at hand."""
     file: str = ""
     """That module's file, from the folder of its top-level package."""
-    node: ast.stmt | None = field(default=None, compare=False, repr=False)
+    source: tuple[Module, ast.FunctionDef | ast.AsyncFunctionDef] | None = field(
+        default=None, compare=False, repr=False
+    )
+    """The text of a function and the module around it; decorated, it may be called otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +77,9 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class _BuiltIn:
-    """The names of a module that is part of the interpreter, which has it in memory already."""
+    """What a module that is part of the interpreter has in memory already: each name's kind."""
 
-    names: frozenset[str]
+    names: Mapping[str, str]
 
 
 Found = Implementation | NotFound | Unread | None
@@ -119,7 +125,7 @@ class Implementations:
     def _name(self, module: str, names: list[str], path: str, steps: int) -> Found:
         found = self._module(module)
         if isinstance(found, _BuiltIn):
-            return _of_interpreter(module, found, names[0])
+            return _of_interpreter(module, found, names, path)
         if not isinstance(found, Module):
             return found
         node = found.names.get(names[0])
@@ -151,7 +157,7 @@ class Implementations:
                 iterates,
                 module=module,
                 file=_shown(module, found.file),
-                node=node,
+                source=(found, node),
             )
         kind = "class" if isinstance(node, ast.ClassDef) else "value"
         return Implementation(path, kind, None, where)
@@ -275,7 +281,7 @@ class Implementations:
         if spec.origin and spec.origin.endswith(".py"):
             return [Path(spec.origin)]
         if first in sys.builtin_module_names and first in sys.modules:
-            return _BuiltIn(frozenset(vars(sys.modules[first])))
+            return _BuiltIn({k: _kind(v) for k, v in vars(sys.modules[first]).items()})
         return _unread(first)
 
     def _not_here(self, first: str) -> Unread | NotFound:
@@ -293,14 +299,23 @@ class Implementations:
         return [n for root in roots for n in _below(root, OWN)] if isinstance(roots, list) else []
 
 
-def _of_interpreter(module: str, found: _BuiltIn, name: str) -> NotFound | None:
+def _of_interpreter(
+    module: str, found: _BuiltIn, names: list[str], path: str
+) -> Implementation | NotFound | None:
+    name = names[0]
     if name in found.names:
-        return None
+        return None if names[1:] else Implementation(path, found.names[name], location=BUILT_IN)
     near = nearest(name, found.names)
     return NotFound(
         f"{module}, which is built in, has no {name}",
         f"did you mean {module}:{near}?" if near else None,
     )
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, BuiltinFunctionType):
+        return BUILT_IN
+    return "class" if isinstance(value, type) else "value"
 
 
 def _unread(name: str) -> Unread:

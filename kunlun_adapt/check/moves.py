@@ -192,13 +192,34 @@ def where_now(context: Context, found: Lost) -> str | None:
         return edit(context, found.use, found.moved_to.path)
     near = found.missing.suggestions
     if (near and near[0].score >= SURE) or not _excludable(context, found.use):
-        return places_now(found.missing)
+        return places_now(found.missing) or _left_out(context, found.use)
     # It is gone for all that can be seen: what is like it is only a place to look at.
     hints = [f"{s.path} ({confidence(s)})" for s in near[:3]]
     looks = f"; what comes nearest by name: {listed(hints)}" if hints else ""
     return (
         f"if nothing took its place, leave it out: {leave_out(context, found.use.binding)}{looks}"
     )
+
+
+def _left_out(context: Context, use: Use) -> str | None:
+    """Return the edit that does without a symbol which no `excluded` can leave out."""
+    if use.key == "repair":
+        return "if nothing took its place, take it out of `repair`"
+    if use.key == "class":
+        key = next((m.key for m in context.members if m.binding.id == use.binding), None)
+        left = around(context).text
+        return key and (
+            f"if nothing took its place, leave {key} as upstream has it: `left_at_default`: add "
+            f'{{member: {key}, sglang: "{left}", why: "…"}}, and let no entry of '
+            f"interface.{key} hold for {left}"
+        )
+    if use.key == "call":
+        own = str(use.entry.get("sglang", ANY))
+        kept = around(context).rest_of(own, possible(context, own))
+        ranges = " and ".join(f'`sglang: "{text}"`' for text in kept)
+        do = f"for the entry there: {ranges}" if kept else "remove it"
+        return f"if nothing took its place, {do}"
+    return None
 
 
 def _excludable(context: Context, use: Use) -> bool:

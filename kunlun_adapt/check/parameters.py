@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.kinds import unfit
-from kunlun_adapt.check.wording import mapping, nearest
+from kunlun_adapt.check.wording import mapping, nearest, sequence
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.documents import Bind, Document, HookAt
 from kunlun_adapt.plan import (
@@ -263,14 +263,37 @@ def _earlier(context: Context, place: Place) -> list[tuple[str, set[str]]]:
     return found
 
 
-def ignores_with(place: Place, names: list[str]) -> str:
-    """Return the `ignores` that would also name the parameters, each with its own default."""
-    known = place.signature.names
-    ignores = {n: v for n, v in _as_mapping(place.at.ignores).items() if n in known}
-    parameters = [p for p in place.signature.parameters if p.name in names]
-    added = {p.name: allowed_alone(p) for p in parameters}
+def ignores_edit(place: Place) -> str:
+    """Return the `ignores` that mends all that is to be said of it and of unnamed parameters.
+
+    Every finding about a place suggests this one edit: two edits of one key would undo each other.
+    """
+    stated, found = place.at.ignores, slips(place)
+    ignores: dict[str, Any] = {}
+    for name, allowed in _as_mapping(stated).items():
+        parameter = place.signature.parameter(name)
+        if parameter is not None:
+            refused = refuses_default(parameter, allowed)
+            ignores[name] = allowed_alone(parameter) if refused else allowed
+        elif found.ignores.get(name):
+            ignores[str(found.ignores[name])] = allowed
+    free = [n for n in place.free() if n not in found.meant]
+    added = {p.name: allowed_alone(p) for p in place.signature.parameters if p.name in free}
+    if not added and not isinstance(stated, Mapping):
+        return f"`ignores: {sequence(ignores)}`"
     tip = f"`ignores: {mapping({**ignores, **added})}`"
-    return f"map it in `args`, or {tip}" if ANY_VALUE in added.values() else tip
+    open_ = [name for name, allowed in added.items() if allowed == ANY_VALUE]
+    return f"map {'them' if open_[1:] else 'it'} in `args`, or {tip}" if open_ else tip
+
+
+def refuses_default(parameter: Parameter, allowed: Any) -> bool:
+    """Tell whether `ignores` with this value would refuse what a call passes by itself."""
+    if allowed == ANY_VALUE:
+        return False
+    if parameter.kind.startswith("var_"):
+        return True
+    plain, default = literal_default(parameter.default)
+    return parameter.has_default and plain and differs(default, allowed)
 
 
 def allowed_alone(parameter: Parameter) -> Any:

@@ -179,10 +179,14 @@ def nearest(context: Context, missing: Missing) -> Location | None:
         return missing.at
     if missing.suggestions:
         return missing.suggestions[0].location
-    deepest = context.facts.resolve(missing.deepest) if missing.deepest else None
-    if not isinstance(deepest, Symbol) or not deepest.location.file.endswith(".py"):
-        return None  # a folder without `__init__.py` has no line to look at
-    return deepest.location
+    path = missing.deepest
+    while path:
+        deepest = context.facts.resolve(path)
+        # A folder without `__init__.py` has no line to look at; what it lies in may have one.
+        if isinstance(deepest, Symbol) and deepest.location.file.endswith(".py"):
+            return deepest.location
+        path = path.rpartition(".")[0]
+    return None
 
 
 def _fingerprint(context: Context, path: str) -> str | None:

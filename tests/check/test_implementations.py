@@ -295,3 +295,21 @@ def test_a_class_is_replaced_by_a_class_and_a_call_taken_by_a_function(bench: Be
     assert "is a function, and stands in for a class" in found.message
     called = bench.edit(MAP, '"our_impls:set_affinity"', '"our_impls:Pool"')
     assert "is a class, and a hook calls" in only(called.findings(), "KA302").message
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("os:getpid", "getpid (built in) is a function without Python source"),
+        ("sys:intern", "intern (built in) is a function without Python source"),
+        ("builtins:dict", "dict (built in) is a class, and a hook calls what implements it"),
+    ],
+)
+def test_a_hook_is_not_served_by_the_interpreters_own(bench: Bench, path: str, says: str) -> None:
+    found = only(bench.edit(MAP, "our_impls:set_affinity", path).findings(), "KA302")
+    assert found.message.startswith(says) and found.severity is Severity.ERROR
+    assert found.suggestion is not None and "name a function" in found.suggestion
+    assert (found.binding, str(found.position)) == (
+        "affinity",
+        bench.place(MAP, '"our_impls:set_affinity"'),
+    )

@@ -128,13 +128,11 @@ AFFINITY = "target: sglang.srt.utils.common.set_gpu_proc_affinity, args: {gpu_id
 def test_the_affinity_call_loses_three_of_four_arguments(check: Check) -> None:
     four = ("replace", f"{AFFINITY}, ignores: {{pp_size: $any, tp_size: $any, nnodes: $any}}")
     assert check("0.5.20", four) == []
-    findings = check("0.5.21", four)
-    assert codes(findings) == ["KA105"] * 3
-    assert all("upstream: set_gpu_proc_affinity(gpu_id)" in f.message for f in findings)
-    for found in findings:
-        assert upstream_line("0.5.21", found).startswith("def set_gpu_proc_affinity(")
-    gone = {f.message.split("'")[1] for f in findings}
-    assert gone == {"pp_size", "tp_size", "nnodes"}
+    found = only(check("0.5.21", four), "KA105")
+    assert found.message.startswith("ignores 'pp_size', 'tp_size' and 'nnodes', which upstream")
+    assert "upstream: set_gpu_proc_affinity(gpu_id)" in found.message
+    assert found.suggestion == "drop them: `ignores: {}`"
+    assert upstream_line("0.5.21", found).startswith("def set_gpu_proc_affinity(")
     assert check("0.5.21", ("replace", AFFINITY)) == []
 
 
@@ -152,6 +150,16 @@ def test_a_parameter_is_put_before_the_grammar_barrier(check: Check) -> None:
     assert found.suggestion == "`ignores: {pp_proxy_tensors: null}`"
     assert found.severity is Severity.ERROR
     assert check("0.5.21", ("around", f"{VERIFY}, {found.suggestion.strip('`')}")) == []
+
+
+@pytest.mark.parametrize("version", releases("0.5.11 0.5.15", "0.5.12 0.5.13 0.5.14"))
+def test_the_grammar_barrier_is_not_there_yet(check: Check, version: str) -> None:
+    found = only(check(version, ("around", VERIFY)), "KA105")
+    assert "'barrier' reads 'grammar_barrier', which upstream does not have" in found.message
+    assert upstream_line(version, found).startswith("def verify(self, batch")
+    assert found.suggestion == "drop it: `args: {batch: batch}`"
+    place = VERIFY.partition(", args")[0]
+    assert check(version, ("around", f"{place}, {found.suggestion.partition(': ')[2][1:-1]}")) == []
 
 
 def test_the_dispatch_moves_to_a_base_class_and_then_away(check: Check) -> None:
@@ -264,6 +272,15 @@ def test_a_constant_that_is_set_keeps_its_copies(check: Check) -> None:
     # A default of a field is no name that could be repaired.
     assert left.message.count("sglang/srt/") == 1
     assert upstream_line("0.5.19", left) == "top_k: int = TOP_K_ALL"
+
+
+def test_a_list_that_is_handed_on_is_no_copy_of_itself(check: Check) -> None:
+    target = "sglang.srt.server_args.ATTENTION_BACKEND_CHOICES"
+    findings = check("0.5.22", ("set", f"target: {target}"))
+    for found in (f for f in findings if f.code == "KA117"):
+        assert "srt/server_args.py" not in found.message
+        tip = found.suggestion or ""
+        assert target not in tip and "choices.ATTENTION_BACKEND_CHOICES" not in tip
 
 
 SEQLEN = "sglang.srt.managers.schedule_batch.Req.seqlen"

@@ -386,7 +386,7 @@ def test_errors_are_not_accepted(bench: Bench) -> None:
     unused, told = sorted(changed.findings(), key=lambda f: f.code)
     assert (told.code, told.severity) == ("KA207", Severity.ERROR)
     assert unused.code == "KA012"
-    assert unused.message == "KA207 is an error here, and errors are not accepted"
+    assert unused.message == "KA207 is an error in every release, and errors are not accepted"
 
 
 # --- the stack, and releases without a door -----------------------------------------------------

@@ -154,3 +154,25 @@ def test_where_another_way_is_only_advised_the_parameters_are_compared(bench: Be
     changed = bench.edit(RECIPE, "ops.activation.silu_and_mul", "ops.activation.gelu_and_mul")
     changed = changed.edit(ACTIVATION, "gelu_and_mul(input, out", "gelu_and_mul(input, limit, out")
     assert codes(changed.findings()) == ["KA104", "KA114"]
+
+
+@pytest.mark.parametrize(
+    ("signature", "ignores", "suggestion"),
+    [
+        ("input, limit, out=None, alpha=1.0", "{}", "map it in `args`, or `ignores: {limit: $any, alpha: 1.0}`"),
+        ("input, limit=None, out=None, alpha=1.0", "{gone: 1}", "`ignores: {limit: null, alpha: 1.0}`"),
+        ("input, limit, out, beta, alpha=1.0", "{alpha: 2.0}", "map them in `args`, or `ignores: {alpha: 1.0, limit: $any, beta: $any}`"),
+    ],
+)  # fmt: skip
+def test_all_that_is_said_of_one_place_suggests_one_edit(
+    bench: Bench, signature: str, ignores: str, suggestion: str
+) -> None:
+    """Edits of one key that know nothing of each other undo each other."""
+    stated = bench.edit(RECIPE, SERVED, f"{SERVED}\n    ignores: {ignores}")
+    changed = stated.edit(ACTIVATION, SILU, f"def silu_and_mul({signature})")
+    found = changed.findings()
+    assert {f.code for f in found} <= {"KA105", "KA114"} and len(found) > 1
+    assert {(f.suggestion or "").removeprefix("drop it: ") for f in found} == {suggestion}
+    edit = suggestion.rpartition(", or ")[2].strip("`")
+    mended = changed.edit(RECIPE, f"ignores: {ignores}", edit)
+    assert codes(mended.findings()) == []

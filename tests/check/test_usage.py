@@ -107,6 +107,27 @@ def test_what_is_imported_later_or_repaired_is_no_copy(bench: Bench) -> None:
     assert not repaired.findings()
 
 
+def test_the_whole_of_what_is_repaired_is_suggested(bench: Bench) -> None:
+    kept = "    value: false\n    repair: [sglang.srt.engine.ENABLED]\n"
+    copied = used(bench).add(ENGINE, COPY).add("sglang/srt/other.py", COPY).edit(MAP, *SETS)
+    changed = loaded(loaded(copied, "sglang.srt.engine"), "sglang.srt.other")
+    found = only(changed.edit(MAP, "    value: false\n", kept).findings(), "KA117")
+    assert "is copied on import in sglang/srt/other.py:2, and" in found.message
+    both = "`repair: [sglang.srt.engine.ENABLED, sglang.srt.other.ENABLED]`"
+    assert found.suggestion == f"repair the copies: {both}"
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_what_hands_a_constant_on_is_no_copy_of_itself(bench: Bench, other: bool) -> None:
+    sets = hook("set", "sglang.srt.engine.ENABLED", "value: false")
+    copied = loaded(used(bench).add(ENGINE, COPY).edit(MAP, *sets), "sglang.srt.engine")
+    if other:
+        copied = loaded(copied.add("sglang/srt/other.py", COPY), "sglang.srt.other")
+    found = [f for f in copied.findings() if f.code == "KA117"]
+    tips = ["repair the copies: `repair: [sglang.srt.other.ENABLED]`"] if other else []
+    assert [f.suggestion for f in found] == tips
+
+
 def test_what_is_computed_from_a_constant_on_import_counts(bench: Bench) -> None:
     changed = used(bench).add(COMMON, "\nLIMIT = 8 if ENABLED else 4\n").edit(MAP, *SETS)
     found = only(changed.findings(), "KA117")

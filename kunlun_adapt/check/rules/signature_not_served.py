@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.parameters import (
     GRID,
     Place,
     Slips,
-    allowed_alone,
     differs,
-    ignores_with,
+    ignores_edit,
     inserted,
     places,
     slips,
+    unserved,
 )
-from kunlun_adapt.check.wording import did_you_mean, joined, mapping, scalar, sequence
+from kunlun_adapt.check.proposed import leave_out
+from kunlun_adapt.check.wording import did_you_mean, joined, mapping, scalar
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.source.signatures import ANY_VALUE
 from kunlun_adapt.source.text import literal_default
 
 CODE = "KA105"
+ALIKE = 75
+"""How like a parameter that is used already a name must be to be taken for a slip of it."""
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -31,35 +33,70 @@ def rule(context: Context) -> Iterable[Finding]:
         found, new = slips(place), inserted(context, place)
         # KA114 says more of the inserted ones, and a slip of what was meant by it.
         spoken_of = {*found.meant, *(new.names if new else ())}
-        yield from _place(place, found, [n for n in place.free() if n not in spoken_of])
+        yield from _place(context, place, found, [n for n in place.free() if n not in spoken_of])
         yield from _operator_params(place, found)
 
 
-def _place(place: Place, found: Slips, unnamed: list[str]) -> Iterator[Finding]:
-    at, known = place.at, place.signature.names
-    for name, meant in found.args.items():
-        root = at.args[name].partition(".")[0]
-        tip = f"did you mean {meant}?" if meant else did_you_mean(root, known, cutoff=40)
-        if root == GRID:
-            message = f"{name!r} reads {GRID}, which only a launcher's call has"
-        else:
-            message = f"{name!r} reads {root!r}, which upstream does not have"
-        yield place.make(CODE, message, ("args", name), tip, False)
-    for index, name in enumerate(at.ignores):
-        if name not in known:
-            listed = isinstance(at.ignores, list)
-            where: tuple[str | int, ...] = ("ignores", index if listed else name)
-            message = f"ignores {name!r}, which upstream does not have"
-            others = [n for n in at.ignores if n in known]
-            meant = found.ignores[name]
-            tip = f"did you mean {meant}?" if meant else f"drop it: {_ignores(at.ignores, others)}"
-            yield place.make(CODE, message, where, tip, not listed)
+def _place(context: Context, place: Place, found: Slips, unnamed: list[str]) -> Iterator[Finding]:
+    yield from _lost_args(context, place, found)
+    yield from _lost_ignores(place, found)
     if unnamed:
         verb = "are" if unnamed[1:] else "is"
         message = f"upstream passes {joined(unnamed)}, which {verb} neither mapped nor ignored"
-        yield place.make(CODE, message, ("target",), ignores_with(place, unnamed))
+        yield place.make(CODE, message, ("target",), ignores_edit(place))
     yield from _stars(place)
     yield from _defaults(place)
+
+
+def _lost_args(context: Context, place: Place, found: Slips) -> Iterator[Finding]:
+    """What `args` reads and upstream does not pass; what is to be dropped is said at once."""
+    args, known = place.at.args, place.signature.names
+    dropped = []
+    for name, meant in found.args.items():
+        root = args[name].partition(".")[0]
+        tip = f"did you mean {meant}?" if meant else did_you_mean(root, known, cutoff=ALIKE)
+        if root == GRID:
+            message = f"{name!r} reads {GRID}, which only a launcher's call has"
+        elif tip is None:
+            dropped.append(name)
+            continue
+        else:
+            message = f"{name!r} reads {root!r}, which upstream does not have"
+        yield place.make(CODE, message, ("args", name), tip, False)
+    if dropped:
+        roots = list(dict.fromkeys(args[name].partition(".")[0] for name in dropped))
+        verb = "read" if dropped[1:] else "reads"
+        message = f"{joined(dropped)} {verb} {joined(roots)}, which upstream does not have"
+        tip = _without(context, place, dropped)
+        yield place.make(CODE, message, ("args", dropped[0]), tip, False)
+
+
+def _without(context: Context, place: Place, names: list[str]) -> str:
+    """Return the edit that takes names out of `args`, or the place, where it needs one of them."""
+    args = {name: path for name, path in place.at.args.items() if name not in names}
+    needed = [name for name in unserved(args, place.operator or {}) if name in names]
+    them = "them" if names[1:] else "it"
+    if needed:
+        verb = "are" if needed[1:] else "is"
+        out = leave_out(context, place.binding)
+        return f"{joined(needed)} {verb} not optional: if nothing serves for {them}, {out}"
+    return f"drop {them}: `args: {mapping(args)}`"
+
+
+def _lost_ignores(place: Place, found: Slips) -> Iterator[Finding]:
+    """What is ignored and upstream does not have; what is merely to be dropped is said at once."""
+    ignores, listed = place.at.ignores, isinstance(place.at.ignores, list)
+    dropped = [name for name, meant in found.ignores.items() if meant is None]
+    for index, name in enumerate(ignores):
+        if name not in found.ignores or name in dropped[1:]:
+            continue
+        where: tuple[str | int, ...] = ("ignores", index if listed else name)
+        meant = found.ignores[name]
+        names = [name] if meant else dropped
+        them = "them" if names[1:] else "it"
+        tip = f"did you mean {meant}?" if meant else f"drop {them}: {ignores_edit(place)}"
+        message = f"ignores {joined(names)}, which upstream does not have"
+        yield place.make(CODE, message, where, tip, not listed)
 
 
 def _defaults(place: Place) -> Iterator[Finding]:
@@ -77,7 +114,7 @@ def _defaults(place: Place) -> Iterator[Finding]:
                 f"ignores {name!r} only as {scalar(allowed)}, and upstream's default is "
                 f"{parameter.default}: every call that leaves it out would be refused",
                 ("ignores", name),
-                f"`ignores: {mapping({**place.at.ignores, name: allowed_alone(parameter)})}`",
+                ignores_edit(place),
             )
 
 
@@ -92,15 +129,9 @@ def _stars(place: Place) -> Iterator[Finding]:
                 CODE,
                 f"{name!r} collects arguments and never equals {allowed!r}",
                 ("ignores", name),
-                f"`ignores: {mapping({**place.at.ignores, name: ANY_VALUE})}`",
+                ignores_edit(place),
                 True,
             )
-
-
-def _ignores(ignores: Mapping[str, Any] | Sequence[str], names: list[str]) -> str:
-    if isinstance(ignores, Mapping):
-        return f"`ignores: {mapping({n: ignores[n] for n in names})}`"
-    return f"`ignores: {sequence(names)}`"
 
 
 def _operator_params(place: Place, found: Slips) -> Iterator[Finding]:

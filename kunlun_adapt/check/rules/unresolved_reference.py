@@ -7,6 +7,7 @@ from typing import Any
 
 from kunlun_adapt.check.accepted import acceptances
 from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.hook_args import unmapped_reads
 from kunlun_adapt.check.hook_order import unkept_orders
 from kunlun_adapt.check.keys import GROUPS, closest_slip, give, given_keys, misspelt_keys
 from kunlun_adapt.check.left import member_names, unknown_members
@@ -29,6 +30,7 @@ def rule(context: Context) -> Iterable[Finding]:
         yield from _operator(recipe, keys)
     yield from _recipes(context)
     yield from unkept_orders(context)
+    yield from unmapped_reads(context)
     yield from _acceptances(context)
 
 
