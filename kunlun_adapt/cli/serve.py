@@ -7,6 +7,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,14 +31,24 @@ from kunlun_adapt.plan import make_plan
 from kunlun_adapt.runtime.ledger import RUN, RUN_DIR
 from kunlun_adapt.runtime.prepare import UNVERIFIED, Installed, installed_sglang
 from kunlun_adapt.runtime.probe import (
+    DEVICE,
+    SIMULATED,
     SIMULATOR,
     is_installed,
     probe_module,
+    simulated_profile,
     simulator_asked,
     switched_on,
 )
 from kunlun_adapt.runtime.selection import ENTRY_POINTS, PLATFORM, check_selection
 from kunlun_adapt.upstream import Lock, LockFacts, Resolver, open_release
+
+
+class Reported(str, Enum):
+    """What the simulator can report as the device."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
 
 
 class ServeCommand(TyperCommand):
@@ -67,6 +78,14 @@ def serve(
             f"The same as {SIMULATOR}=1.",
         ),
     ] = False,
+    device: Annotated[
+        Reported | None,
+        typer.Option(
+            "--device",
+            help=f"What the simulator reports: cpu, or cuda as a card does. The same as {DEVICE}=…",
+            show_default="cpu",
+        ),
+    ] = None,
     no_validate: Annotated[
         bool,
         typer.Option(
@@ -101,6 +120,9 @@ def serve(
     with cannot():
         root = locate_workspace(workspace)
         simulator = simulator_asked() or simulator
+        if device is not None and not simulator:
+            fail("--device says what the simulator reports", "add --simulator, or drop --device")
+        simulated = SIMULATED[device.value] if device else simulated_profile()
         unverified = switched_on(UNVERIFIED, "tries a release that is not claimed")
         _check_device(probe_module(root), simulator)
         _check_choice()
@@ -109,7 +131,7 @@ def serve(
         catalog = load_catalog(root)
         if not no_validate:
             _validate(catalog, installed, unverified, workspace)
-        profile = "simulator" if simulator else "card"
+        profile = simulated if simulator else "card"
         environment = {
             **os.environ,
             **_defaults(catalog, installed, profile, unverified),
@@ -117,7 +139,8 @@ def serve(
             ENVIRONMENT: str(root.resolve()),
         }
         if simulator:
-            environment.update(_simulated())
+            reported = next(name for name, taken in SIMULATED.items() if taken == profile)
+            environment.update({**_simulated(), DEVICE: reported})
         folder = run_dir or Path(tempfile.mkdtemp(prefix="kunlun-adapt-run-"))
         folder.mkdir(parents=True, exist_ok=True)
         _forget_last_run(folder)

@@ -64,7 +64,7 @@ class Factories(Strict):
     attention_backend: AttentionBackendFactory | None = None
     kv_pool: dict[Identifier, Impl] = {}
     paged_allocator: Impl | None = None
-    graph_runner: Impl | None = None
+    graph_runner: Impl | ByProfile | None = None
     piecewise_backend: Impl | None = None
     compile_backend: str | None = None
     quantization: dict[Slug, Impl] = {}

@@ -123,9 +123,10 @@ def _keys(
     for pool, impl in factories.kv_pool.items():
         yield f"kv_pool.{pool}", "factory", "class", impl, at("factories", "kv_pool", pool)
     for name in ("paged_allocator", "graph_runner", "piecewise_backend"):
-        impl = getattr(factories, name)
-        if impl is not None:
-            yield name, "factory", "class", impl, at("factories", name)
+        given = getattr(factories, name)
+        cls = given.get(profile) if isinstance(given, dict) else given
+        if cls is not None:
+            yield name, "factory", "class", cls, at("factories", name)
     if factories.compile_backend is not None:
         text = factories.compile_backend
         yield "compile_backend", "factory", "text", text, at("factories", "compile_backend")

@@ -101,9 +101,8 @@ class Device:
         self.prev_idx = current_device()
         set_device(self.idx)
 
-    def __exit__(self, *_: object) -> bool:
+    def __exit__(self, *_: object) -> None:
         set_device(self.prev_idx)
-        return False
 
 
 class StreamContext:
@@ -158,6 +157,8 @@ def get_device_properties(device: Any = None) -> SimpleNamespace:
         shared_memory_per_multiprocessor=49152,
         max_threads_per_multi_processor=1024,
         L2_cache_size=0,
+        is_integrated=False,
+        is_multi_gpu_board=False,
         gcnArchName="",
         uuid="00000000-0000-0000-0000-000000000000",
     )

@@ -100,7 +100,7 @@ def _wear_in_threads() -> None:
         thread.run = run_masked  # type: ignore[method-assign]
         start(thread)
 
-    threading.Thread.start = start_masked  # type: ignore[method-assign]
+    threading.Thread.start = start_masked  # type: ignore[method-assign, assignment]
 
 
 def _wrap_generator() -> None:
@@ -113,5 +113,5 @@ def _wrap_generator() -> None:
             return super().__new__(cls, device=_on_host(device))
 
     default = torch.set_default_device
-    torch.Generator = Generator  # type: ignore[misc]
+    torch.Generator = Generator
     torch.set_default_device = lambda device: default(_on_host(device))
