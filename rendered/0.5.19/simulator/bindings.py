@@ -24,7 +24,7 @@ COUNTS = (47, 116, 113)  # bound, planned, excluded
 
 def install(binder):
     """Set what must be there before upstream imports it, and patch what upstream then imports."""
-    # platform_map.yaml:217
+    # platform_map.yaml:228
     # more threads slow the small models of the simulator down twentyfold
     binder.environment('OMP_NUM_THREADS', '1')
     # platform_map.yaml:10
@@ -42,85 +42,85 @@ def install(binder):
     # platform_map.yaml:16
     # the platform's device.distributed_backend
     binder.member('factory/device.distributed_backend', 'get_torch_distributed_backend_str')
-    # platform_map.yaml:19
+    # platform_map.yaml:21
     # the platform's attention_backend
     binder.member('factory/attention_backend', 'get_default_attention_backend')
-    # platform_map.yaml:21
+    # platform_map.yaml:23
     # the platform's kv_pool.mha
     binder.member(
         'factory/kv_pool.mha',
         'get_mha_kv_pool_cls',
         'kunlun_adapt.kernels.kv_cache.pools:KunlunMHATokenToKVPool',
     )
-    # platform_map.yaml:22
+    # platform_map.yaml:24
     # the platform's kv_pool.mla
     binder.member(
         'factory/kv_pool.mla',
         'get_mla_kv_pool_cls',
         'kunlun_adapt.kernels.kv_cache.pools:KunlunMLATokenToKVPool',
     )
-    # platform_map.yaml:23
+    # platform_map.yaml:25
     # the platform's kv_pool.dsa
     binder.member(
         'factory/kv_pool.dsa',
         'get_dsa_kv_pool_cls',
         'kunlun_adapt.kernels.kv_cache.pools:KunlunDSATokenToKVPool',
     )
-    # platform_map.yaml:24
+    # platform_map.yaml:26
     # the platform's paged_allocator
     binder.member(
         'factory/paged_allocator',
         'get_paged_allocator_cls',
         'kunlun_adapt.kernels.kv_cache.allocator:KunlunPagedTokenToKVPoolAllocator',
     )
-    # platform_map.yaml:26
+    # platform_map.yaml:28
     # the platform's graph_runner
     binder.member('factory/graph_runner', 'get_graph_runner_cls')
-    # platform_map.yaml:29
+    # platform_map.yaml:35
     # the platform's methods.get_device
     binder.member(
         'method/get_device',
         'get_device',
         'kunlun_adapt.hooks.host:simulated_device',
     )
-    # platform_map.yaml:32
+    # platform_map.yaml:39
     # the platform's methods.get_device_name
     binder.member(
         'method/get_device_name',
         'get_device_name',
         'kunlun_adapt.hooks.host:simulated_device_name',
     )
-    # platform_map.yaml:35
+    # platform_map.yaml:43
     # the platform's methods.get_device_total_memory
     binder.member(
         'method/get_device_total_memory',
         'get_device_total_memory',
         'kunlun_adapt.hooks.host:simulated_total_memory',
     )
-    # platform_map.yaml:38
+    # platform_map.yaml:47
     # the platform's methods.get_current_memory_usage
     binder.member(
         'method/get_current_memory_usage',
         'get_current_memory_usage',
         'kunlun_adapt.hooks.host:simulated_memory_usage',
     )
-    # platform_map.yaml:41
+    # platform_map.yaml:51
     # the platform's methods.get_available_memory
     binder.member(
         'method/get_available_memory',
         'get_available_memory',
         'kunlun_adapt.hooks.host:simulated_available_memory',
     )
-    # platform_map.yaml:46
+    # platform_map.yaml:57
     # the platform's capabilities.graph_capture
     binder.member('factory/capabilities.graph_capture', 'support_cuda_graph')
-    # platform_map.yaml:48
+    # platform_map.yaml:59
     # the platform's capabilities.piecewise_graph
     binder.member('factory/capabilities.piecewise_graph', 'support_piecewise_cuda_graph')
-    # platform_map.yaml:51
+    # platform_map.yaml:62
     # the platform's capabilities.fp8
     binder.member('factory/capabilities.fp8', 'supports_fp8')
-    # platform_map.yaml:160
+    # platform_map.yaml:171
     # the platform's server_args
     binder.member('method/server_args', 'apply_server_args_defaults')
     # operator_recipes/activation.yaml:21
