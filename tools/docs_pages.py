@@ -35,7 +35,7 @@ TYPES = {
     "Range": "a PEP 440 version range, such as `>=0.5.17,<0.5.24`; post-releases count",
     "Target": "a dotted path, such as `package.module.Class.method`",
     "Impl": "an implementation, `package.module:name`; it is read, and never imported to check",
-    "ByProfile": "a mapping from `card` or `simulator` to an `Impl`",
+    "ByProfile": "a mapping from `card`, `simulator` or `simulator_cuda` to an `Impl`",
     "Identifier": "a Python identifier",
     "ArgPath": "an upstream parameter or a path into one (`layer.weight`), `$grid` for a launch",
     "Slug": "a name of letters, digits, `_`, `-` and `.`",

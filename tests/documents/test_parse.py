@@ -67,7 +67,7 @@ def test_the_plain_documents_are_accepted() -> None:
 # (appended to the map, with § where the finding points; what it says; what it suggests)
 FAULTS = [
     ('methods: {foo: §nope}', 'is not an implementation path such as', None),
-    ("methods: {foo: {§crad: 'a:b'}}", "card or simulator, not 'crad'", "'card'"),
+    ("methods: {foo: {§crad: 'a:b'}}", "card, simulator or simulator_cuda, not 'crad'", "'card'"),
     ('methods: {foo: {card: §55}}', 'methods.foo.card: must be text, not', '"55"'),
     ('methods: {foo: §55}', 'methods.foo: must be text, not the number 55', '"55"'),
     ('methods: {foo: §[x]}', 'must be text or a mapping, not a list', None),
