@@ -27,8 +27,9 @@ def check_release(
 ) -> ReleaseReport:
     """Check every claim of the workspace against one release.
 
-    All profiles of the map are planned; a binding that any of them binds counts as bound. A
-    workspace whose map does not load gives a report with the loader's findings and no bindings.
+    All profiles of the map are planned; a binding that any of them binds counts as bound, and none
+    does in a release that has no door for plugins. A workspace whose map does not load gives a
+    report with the loader's findings and no bindings.
     A release that the map does not claim is only checked `beyond_claims`, that is as if every
     binding claimed it; without that the report says so, and what is wrong whatever the release.
     `source` and `workspace` are how the user named both, for what is advised to be run. Of codes
@@ -38,7 +39,7 @@ def check_release(
     if document is None:
         return ReleaseReport(facts.version, 0, 0, 0, _sorted(catalog.findings))
     if isinstance(facts, Resolver):
-        facts.use_held_index()
+        facts.use_cache()
     plans = tuple(
         make_plan(catalog, facts, profile, beyond_claims=beyond_claims)
         for profile in document.model.device.profiles
@@ -52,7 +53,11 @@ def check_release(
     found = [*accepted(context, said)]
     if open_:
         found += unused_acceptances(context, said, ignored)
+    if isinstance(facts, Resolver):
+        facts.keep_answers()
     count = _count(plans)
+    if context.platform_packages_missing:
+        count = {"bound": 0, "planned": 0, "excluded": sum(count.values())}
     return ReleaseReport(
         release=facts.version,
         bound=count["bound"],

@@ -70,7 +70,8 @@ def unused_acceptances(
 
     `findings` are what the rules said, before anything was accepted. Nothing is said of a binding
     that does not hold here, nor of one with an error: what is to be mended first may be why the
-    accepted warning is not there. Nor of codes that this run ignores.
+    accepted warning is not there. Nor of codes that this run ignores. That a code is never a
+    warning is said of any binding.
     """
     if not context.claimed or context.reader is None:
         return
@@ -81,9 +82,13 @@ def unused_acceptances(
     for said in acceptances(context):
         for index, accept in enumerate(said.accepts):
             key = (said.binding, accept.code)
-            if key in warned or ignored(accept.code) or not _looked_at(context, said, accept):
+            if key in warned or ignored(accept.code):
                 continue
-            if key in errors:
+            if _in_vain(accept) and in_range(accept.sglang, context.release):
+                message, tip = _never(accept.code), "remove the entry"
+            elif not _looked_at(context, said, accept):
+                continue
+            elif key in errors:
                 message = f"{accept.code} is an error here, and errors are not accepted"
                 tip = "mend what it says, and remove the entry"
             elif said.binding in faulty:
@@ -100,6 +105,18 @@ def _owners(finding: Finding) -> tuple[str, ...]:
         return ("",)
     platform = finding.binding.startswith(PLATFORM)
     return (finding.binding, "") if platform else (finding.binding,)
+
+
+def _in_vain(accept: Accept) -> bool:
+    """Tell whether no release gives a warning of the accepted code; KA005 says what is no code."""
+    return accept.code in CODES and CODES[accept.code].never_warns
+
+
+def _never(code: str) -> str:
+    """Return what to say of an acceptance that no release has a use for."""
+    if CODES[code].severity is Severity.ERROR:
+        return f"{code} is an error in every release, and errors are not accepted"
+    return f"{code} is information in every release, and only warnings are accepted"
 
 
 def _idle(context: Context, accept: Accept, warned: set[tuple[str, str]]) -> tuple[str, str]:

@@ -6,38 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.upstream import Missing, Resolver, Symbol
+from kunlun_adapt.upstream import Missing, Symbol
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def statement(reader: Resolver, symbol: Symbol) -> ast.stmt | None:
-    """Return the statement that defines a symbol, or None where its text cannot be had."""
-    table = reader.table(symbol.module)
-    if table is None or not symbol.qualname:
-        return None
-    scope = table.scope
-    *owners, name = symbol.qualname.split(".")
-    for owner in owners:
-        inner = [b.scope for b in scope.bindings.get(owner, ()) if b.scope is not None]
-        if not inner:
-            return None
-        scope = inner[-1]
-    bound = scope.bindings.get(name, [])
-    here = [b for b in bound if b.line == symbol.location.line] or bound[-1:]
-    if not here or here[0].kind == "served":
-        return None
-    try:
-        return table.node(here[0])
-    except (SyntaxError, ValueError):
-        return None
 
 
 def function(context: Context, symbol: Symbol | Missing | None) -> FunctionNode | None:
     """Return the definition of an upstream function or method."""
     if context.reader is None or not isinstance(symbol, Symbol):
         return None
-    node = statement(context.reader, symbol)
+    node = context.reader.statement(symbol)
     return node if isinstance(node, FunctionNode) else None
 
 

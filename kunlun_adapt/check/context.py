@@ -113,13 +113,7 @@ class Context:
     @cached_property
     def platform_packages_missing(self) -> tuple[str, ...]:
         """The packages of upstream's plugin interface that this release does not have."""
-        if self.reader is None or not isinstance(self.facts.resolve(PLUGINS), Missing):
-            return ()
-        spelling = spelled(self.map, PLATFORM, self.release, self.beyond_claims)
-        # The class stands in a module of the package.
-        package = spelling.call.rsplit(".", 2)[0] if spelling and spelling.call else PLUGINS
-        packages = dict.fromkeys((package, PLUGINS))
-        return tuple(p for p in packages if isinstance(self.facts.resolve(p), Missing))
+        return closed(self.map, self.facts, self.beyond_claims)
 
     @cached_property
     def platform_class(self) -> Symbol | None:
@@ -143,6 +137,20 @@ class Context:
                 if spelling is wanted:
                     return ("interface", name, index)
         return None
+
+
+def closed(platform: PlatformMap, facts: Facts, beyond_claims: bool = False) -> tuple[str, ...]:
+    """Return the packages of upstream's plugin interface that a release does not have.
+
+    Where it has no door for plugins nothing can be bound. The lock holds no such release.
+    """
+    if not isinstance(facts, Resolver) or not isinstance(facts.resolve(PLUGINS), Missing):
+        return ()
+    spelling = spelled(platform, PLATFORM, facts.version, beyond_claims)
+    # The class stands in a module of the package.
+    package = spelling.call.rsplit(".", 2)[0] if spelling and spelling.call else PLUGINS
+    packages = dict.fromkeys((package, PLUGINS))
+    return tuple(p for p in packages if isinstance(facts.resolve(p), Missing))
 
 
 def member_path(member: Member) -> tuple[str | int, ...]:

@@ -12,9 +12,9 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from kunlun_adapt.check.implementations import Implementation, NotFound
+from kunlun_adapt.check.implementations import Implementation
 
-Find = Callable[[str], Implementation | NotFound | None]
+Find = Callable[[str], object]
 
 WAITING = frozenset({"item", "cpu", "tolist", "numpy", "synchronize", "is_nonzero", "nonzero"})
 """Methods that wait, whatever they are called on."""
@@ -51,7 +51,7 @@ def host_syncs(start: Implementation, tensors: Iterable[str], find: Find) -> lis
     waiting = [(start, frozenset(tensors))]
     while waiting:
         function, known = waiting.pop()
-        node = function.node
+        node = function.source[1] if function.source is not None else None
         if not isinstance(node, ast.FunctionDef):
             continue
         place = f"{function.file}:{node.lineno}"

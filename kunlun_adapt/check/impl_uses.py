@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from kunlun_adapt.check.context import Context, member_path
-from kunlun_adapt.check.implementations import Implementation, Implementations, NotFound
+from kunlun_adapt.check.implementations import Found, Implementations
 from kunlun_adapt.diagnostics import Position
 from kunlun_adapt.documents import Document, OperatorRecipe
 from kunlun_adapt.plan import WRAPPING
@@ -46,15 +46,10 @@ def impl_uses(context: Context) -> Iterator[ImplUse]:
         yield from _operator(context, recipe)
 
 
-def find(context: Context, path: str) -> Implementation | NotFound | None:
+def find(context: Context, path: str) -> Found:
     """Follow an implementation path; a path without a colon is a module."""
     finder = _finder(context)
     return finder.find(path) if ":" in path else finder.find_module(path)
-
-
-def absent_package(context: Context, path: str) -> str | None:
-    """Return the package of a path that cannot be looked into, since it is not installed here."""
-    return _finder(context).absent_package(path)
 
 
 def _finder(context: Context) -> Implementations:

@@ -1,26 +1,39 @@
 """Follow an implementation path (`package.module:name`) to its definition, without importing it.
 
-Our own package and the workspace are always at hand. A foreign package is looked into where it is
-installed; where it is not, nothing more can be said of it here than that.
+Our own package and the workspace are always at hand. Any other module, the standard library's too,
+is looked into where its source is installed; where it is not, no more is said of it than that.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib.util
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.machinery import PathFinder
 from pathlib import Path
+from types import BuiltinFunctionType
 
+from kunlun_adapt.check.keys import closest_slip
+from kunlun_adapt.check.module_names import (
+    Module,
+    NotReadable,
+    absolute,
+    has_bases,
+    inside,
+    parse,
+)
 from kunlun_adapt.check.wording import nearest
-from kunlun_adapt.upstream import Facts, Missing, Signature, Symbol
+from kunlun_adapt.upstream import Facts, Missing, Resolver, Signature, Symbol
 from kunlun_adapt.upstream.syntax import is_async_generator
 
 OWN = "kunlun_adapt"
 UPSTREAM = "sglang"
 MAX_STEPS = 20
-MAX_BYTES = 4 * 1024 * 1024
+BUILT_IN = "built in"
+"""The kind of the interpreter's own functions, and the place of all that it brings along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +52,10 @@ class Implementation:
     """The module that defines it, of a function whose text is at hand."""
     file: str = ""
     """That module's file, from the folder of its top-level package."""
-    node: ast.stmt | None = field(default=None, compare=False, repr=False)
+    source: tuple[Module, ast.FunctionDef | ast.AsyncFunctionDef] | None = field(
+        default=None, compare=False, repr=False
+    )
+    """The text of a function and the module around it; decorated, it may be called otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +66,24 @@ class NotFound:
     suggestion: str | None = None
 
 
-@dataclass(slots=True)
-class _Module:
-    """The statements of one file that bind names, without those inside functions and classes."""
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Why nobody can look into a module here, and what to do; `there` says that it exists."""
 
-    file: Path
-    package: str
-    names: dict[str, ast.stmt] = field(default_factory=dict)
-    stars: list[str] = field(default_factory=list)
-    dynamic: bool = False
+    message: str
+    suggestion: str
+    there: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _BuiltIn:
+    """What a module that is part of the interpreter has in memory already: each name's kind."""
+
+    names: Mapping[str, str]
+
+
+Found = Implementation | NotFound | Unread | None
+_Source = Module | NotFound | Unread | _BuiltIn
 
 
 class Implementations:
@@ -67,40 +92,41 @@ class Implementations:
     def __init__(self, workspace: Path, facts: Facts) -> None:
         self._workspace = workspace
         self._facts = facts
-        self._roots: dict[str, list[Path] | None] = {}
-        self._installed: set[str] = set()
-        self._modules: dict[str, _Module | NotFound | None] = {}
+        self._roots: dict[str, list[Path] | Unread | _BuiltIn | NotFound] = {}
+        self._modules: dict[str, _Source] = {}
 
-    def find(self, path: str) -> Implementation | NotFound | None:
+    def find(self, path: str) -> Found:
         """Return the definition behind `package.module:name`, or None where nobody can tell."""
         module, _, name = path.partition(":")
         if module.partition(".")[0] == UPSTREAM:
             return self._upstream(path)
         return self._name(module, name.split("."), path, MAX_STEPS)
 
-    def find_module(self, name: str) -> Implementation | NotFound | None:
+    def find_module(self, name: str) -> Found:
         """Return the module of this dotted name, or None where nobody can tell."""
+        if name.partition(".")[0] == UPSTREAM:
+            return self._upstream(name)
         module = self._module(name)
-        if isinstance(module, _Module):
-            return Implementation(name, "module", location=str(module.file))
-        return module
+        if isinstance(module, NotFound) or (isinstance(module, Unread) and not module.there):
+            return module
+        where = str(module.file) if isinstance(module, Module) else ""
+        return Implementation(name, "module", location=where)
 
-    def absent_package(self, path: str) -> str | None:
-        """Return the top-level package of a path if it is not installed here, else None."""
-        first = path.partition(":")[0].partition(".")[0]
-        return None if first == UPSTREAM or self._root(first) or first in self._installed else first
-
-    def _upstream(self, path: str) -> Implementation | NotFound | None:
+    def _upstream(self, path: str) -> Found:
         symbol = self._facts.resolve(path.replace(":", "."))
         if isinstance(symbol, Missing):
-            return None  # KA101 to KA103 say it
+            # What the lock does not hold may be there all the same.
+            if not isinstance(self._facts, Resolver):
+                return None
+            why = symbol.detail or f"{symbol.path} is not there"
+            return NotFound(f"sglang {self._facts.version}: {why}")
         return Implementation(path, _role(symbol), symbol.signature, str(symbol.location))
 
-    def _name(
-        self, module: str, names: list[str], path: str, steps: int
-    ) -> Implementation | NotFound | None:
+    def _name(self, module: str, names: list[str], path: str, steps: int) -> Found:
         found = self._module(module)
-        if not isinstance(found, _Module):
+        if isinstance(found, _BuiltIn):
+            return _of_interpreter(module, found, names, path)
+        if not isinstance(found, Module):
             return found
         node = found.names.get(names[0])
         if node is None:
@@ -108,9 +134,9 @@ class Implementations:
         if isinstance(node, ast.ImportFrom | ast.Import):
             return self._imported(found, node, names, path, steps)
         for name in names[1:]:
-            inner = _inside(node, name)
+            inner = inside(node, name)
             if inner is None:
-                if isinstance(node, ast.ClassDef) and not node.bases:
+                if isinstance(node, ast.ClassDef) and not has_bases(node):
                     return NotFound(f"{module}:{node.name} has no {name}")
                 return None
             node = inner
@@ -131,20 +157,23 @@ class Implementations:
                 iterates,
                 module=module,
                 file=_shown(module, found.file),
-                node=node,
+                source=(found, node),
             )
         kind = "class" if isinstance(node, ast.ClassDef) else "value"
         return Implementation(path, kind, None, where)
 
-    def _absent(
-        self, module: str, found: _Module, names: list[str], path: str, steps: int
-    ) -> Implementation | NotFound | None:
+    def _absent(self, module: str, found: Module, names: list[str], path: str, steps: int) -> Found:
         for source in found.stars if steps else []:
             result = self._name(source, names, path, steps - 1)
+            if isinstance(result, Unread):
+                # What another system's part of the standard library gives is not given here.
+                if not result.there and source.partition(".")[0] in sys.stdlib_module_names:
+                    continue
+                return None
             if not isinstance(result, NotFound):
                 return result
         submodule = self._module(f"{module}.{names[0]}")
-        if isinstance(submodule, _Module) and len(names) == 1:
+        if isinstance(submodule, Module) and len(names) == 1:
             return Implementation(path, "module", location=str(submodule.file))
         if found.dynamic:
             return None
@@ -156,15 +185,17 @@ class Implementations:
 
     def _imported(
         self,
-        found: _Module,
+        found: Module,
         node: ast.ImportFrom | ast.Import,
         names: list[str],
         path: str,
         steps: int,
-    ) -> Implementation | NotFound | None:
-        if not steps or isinstance(node, ast.Import):
+    ) -> Found:
+        if not steps:
             return None
-        source = _absolute(found, node)
+        if isinstance(node, ast.Import):
+            return self._member(found.aliases.get(names[0], []), names[1:], path, steps)
+        source = absolute(found, node)
         original = next((a.name for a in node.names if (a.asname or a.name) == names[0]), names[0])
         if source.partition(".")[0] != found.package.partition(".")[0]:
             return None  # where another package gets its names from is not ours to judge
@@ -174,52 +205,136 @@ class Implementations:
             return NotFound(message + result.message, result.suggestion)
         return result
 
-    def _module(self, name: str) -> _Module | NotFound | None:
+    def _member(self, modules: list[str], names: list[str], path: str, steps: int) -> Found:
+        """What a path leads to that goes on behind an imported module."""
+        results = [self._name(m, names, path, steps - 1) for m in modules] if names else []
+        # Of several, which branches import, one that has it is enough.
+        missing = [r for r in results if isinstance(r, NotFound)]
+        return missing[0] if missing and len(missing) == len(results) else None
+
+    def _module(self, name: str) -> _Source:
         if name not in self._modules:
-            self._modules[name] = self._read(name)
+            self._modules[name] = _unread(name)  # for one that is registered as itself
+            try:
+                self._modules[name] = self._read(name)
+            except OSError:  # a name that is too long for a path
+                self._modules[name] = NotFound(f"there is no module {name[:80]}…")
         return self._modules[name]
 
-    def _read(self, name: str) -> _Module | NotFound | None:
+    def _read(self, name: str) -> _Source:
         first, *rest = name.split(".")
         roots = self._root(first)
-        if roots is None:
-            return None
+        if isinstance(roots, _BuiltIn) and rest:
+            return NotFound(f"there is no module {name}: {first} is built in, and no package")
+        if not isinstance(roots, list):
+            return roots
         for root in roots:
             file = _file(root, rest)
             if file is not None:
-                return _parse(file, name)
-            # A compiled module or an extension has no text to read.
-            if rest and any(root.joinpath(*rest[:-1]).glob(f"{rest[-1]}.*.so")):
-                return None
-        siblings = [m for m in self._own_modules if m != name] if first == OWN else []
+                try:
+                    return parse(file, name)
+                except NotReadable as error:
+                    return NotFound(str(error))
+            if rest and _compiled(root.joinpath(*rest[:-1]), rest[-1]):
+                return _unread(name)
+        above = any(_file(root, rest[:-1]) for root in roots)
+        return (self._registered(name) if rest and above else None) or self._no_module(name)
+
+    def _registered(self, name: str) -> _Source | None:
+        """The module that the one above it puts into `sys.modules` under this name."""
+        parent = self._module(name.rpartition(".")[0])
+        if not isinstance(parent, Module):
+            return None
+        if name in parent.registered:
+            sources = [self._module(module) for module in parent.registered[name]]
+            return next((s for s in sources if not isinstance(s, NotFound)), _unread(name))
+        return _unread(name) if parent.registers else None
+
+    def _no_module(self, name: str) -> NotFound:
+        own = name.partition(".")[0] == OWN
+        siblings = [m for m in self._own_modules if m != name] if own else []
         near = nearest(name, siblings, cutoff=85)
         return NotFound(f"there is no module {name}", f"did you mean {near}?" if near else None)
 
-    def _root(self, first: str) -> list[Path] | None:
-        """The folders (or the single file) of a top-level package, None where it is not here."""
+    def _root(self, first: str) -> list[Path] | Unread | _BuiltIn | NotFound:
+        """The folders (or the single file) of a top-level package, or why there are none."""
         if first not in self._roots:
             self._roots[first] = self._find_root(first)
         return self._roots[first]
 
-    def _find_root(self, first: str) -> list[Path] | None:
+    def _find_root(self, first: str) -> list[Path] | Unread | _BuiltIn | NotFound:
         local = [self._workspace / first, self._workspace / f"{first}.py"]
         if first != OWN and any(p.exists() for p in local):
             return [p for p in local if p.exists()]
         try:
             # For a top-level name this looks at the search path and imports nothing.
             spec = importlib.util.find_spec(first)
+            if spec is not None and spec.origin == "frozen":
+                # The interpreter brings it along; its source stands in the standard library.
+                spec = PathFinder.find_spec(first) or spec
         except (ImportError, ValueError):
-            return None
+            spec = None
         if spec is None:
-            return None
-        self._installed.add(first)
+            return self._not_here(first)
         if spec.submodule_search_locations is not None:
             return [Path(p) for p in spec.submodule_search_locations]
-        return [Path(spec.origin)] if spec.origin and spec.origin.endswith(".py") else None
+        if spec.origin and spec.origin.endswith(".py"):
+            return [Path(spec.origin)]
+        if first in sys.builtin_module_names and first in sys.modules:
+            return _BuiltIn({k: _kind(v) for k, v in vars(sys.modules[first]).items()})
+        return _unread(first)
+
+    def _not_here(self, first: str) -> Unread | NotFound:
+        """A package that is not installed may be one of the card's; a slip of ours is a slip."""
+        ours = {OWN, *(p.stem for p in self._workspace.glob("*") if _importable(p))}
+        meant = closest_slip(first, ours)
+        message = f"the package {first} is not installed"
+        if meant is not None:
+            return NotFound(message, f"did you mean {meant}?")
+        return Unread(message, f"install {first}, or check where it is installed")
 
     @cached_property
     def _own_modules(self) -> list[str]:
-        return [name for root in self._root(OWN) or [] for name in _below(root, OWN)]
+        roots = self._root(OWN)
+        return [n for root in roots for n in _below(root, OWN)] if isinstance(roots, list) else []
+
+
+def _of_interpreter(
+    module: str, found: _BuiltIn, names: list[str], path: str
+) -> Implementation | NotFound | None:
+    name = names[0]
+    if name in found.names:
+        return None if names[1:] else Implementation(path, found.names[name], location=BUILT_IN)
+    near = nearest(name, found.names)
+    return NotFound(
+        f"{module}, which is built in, has no {name}",
+        f"did you mean {module}:{near}?" if near else None,
+    )
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, BuiltinFunctionType):
+        return BUILT_IN
+    return "class" if isinstance(value, type) else "value"
+
+
+def _unread(name: str) -> Unread:
+    return Unread(
+        f"{name} is not there as Python source",
+        "name a function of ours that calls it",
+        there=True,
+    )
+
+
+def _compiled(folder: Path, name: str) -> bool:
+    """Tell whether a module is an extension, for whatever interpreter; it has no text to read."""
+    return any(
+        any(folder.glob(f"{name}{form}")) for form in (".so", ".*.so", ".pyd", ".*.pyd", ".pyc")
+    )
+
+
+def _importable(path: Path) -> bool:
+    return path.stem.isidentifier() and (path.is_dir() or path.suffix == ".py")
 
 
 def _shown(module: str, file: Path) -> str:
@@ -251,59 +366,3 @@ def _file(root: Path, rest: list[str]) -> Path | None:
         if path.is_file():
             return path
     return None
-
-
-def _parse(file: Path, name: str) -> _Module | NotFound:
-    try:
-        if file.stat().st_size > MAX_BYTES:
-            return NotFound(f"{file.name} is too large to read")
-        tree = ast.parse(file.read_bytes(), filename=file.name)
-    except SyntaxError as error:
-        return NotFound(f"{file.name}:{error.lineno} is not Python: {error.msg}")
-    except (OSError, ValueError) as error:
-        return NotFound(f"{file.name} cannot be read: {error}")
-    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-    module = _Module(file, package)
-    _collect(tree.body, module)
-    return module
-
-
-def _collect(body: list[ast.stmt], module: _Module) -> None:
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            module.names[node.name] = node
-            module.dynamic |= node.name == "__getattr__"
-        elif isinstance(node, ast.ImportFrom | ast.Import):
-            for alias in node.names:
-                if alias.name == "*" and isinstance(node, ast.ImportFrom):
-                    module.stars.append(_absolute(module, node))
-                else:
-                    module.names[alias.asname or alias.name.partition(".")[0]] = node
-        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                for item in ast.walk(target):
-                    if isinstance(item, ast.Name):
-                        module.names[item.id] = node
-        else:
-            for part in ("body", "orelse", "finalbody"):
-                _collect(getattr(node, part, []), module)
-            for handler in getattr(node, "handlers", []):
-                _collect(handler.body, module)
-
-
-def _absolute(module: _Module, node: ast.ImportFrom) -> str:
-    if node.level == 0:
-        return node.module or ""
-    kept = module.package.split(".")
-    kept = kept[: len(kept) - (node.level - 1)]
-    return ".".join([*kept, *([node.module] if node.module else [])])
-
-
-def _inside(node: ast.stmt, name: str) -> ast.stmt | None:
-    """The statement that binds a name in a class body."""
-    if not isinstance(node, ast.ClassDef):
-        return None
-    inner = _Module(Path(), "")
-    _collect(node.body, inner)
-    return inner.names.get(name)

@@ -47,6 +47,17 @@ def kind_findings(context: Context, code: str) -> Iterator[Finding]:
             yield from _said(code, kernel.binding, kernel.symbol, fault)
 
 
+def unfit(context: Context, item: HookBinding | KernelBinding) -> bool:
+    """Tell whether one of the four codes says that the symbol cannot be bound in this way."""
+    if not isinstance(item.symbol, Symbol):
+        return False
+    if isinstance(item, HookBinding):
+        fault = _hook(item, item.symbol)
+    else:
+        fault = _kernel(context, item, item.symbol)
+    return fault is not None and fault.severity in (None, Severity.ERROR)
+
+
 def _said(code: str, binding: Binding, symbol: Symbol, fault: Fault | None) -> Iterator[Finding]:
     """Make the finding of a fault, if it is of this code; a binding stands at its target."""
     if fault is not None and fault.code == code:

@@ -137,6 +137,7 @@ def _optional(text: str, params: Mapping[str, Param]) -> str | None:
 def _when(
     recipe: Document[OperatorRecipe], path: tuple[str | int, ...], when: Mapping[str, Any]
 ) -> Iterator[Fault]:
+    sound = _sound(recipe.model, when)
     for text, value in when.items():
         key, place = recipe.key_at(*path, text), recipe.at(*path, text)
         read = tensor_read(text, _declared(recipe.model))
@@ -155,6 +156,8 @@ def _when(
             continue
         if asks_for_values(subject, test, _declared(recipe.model)):
             yield _values(f"{text}: {value}", subject.root, place)
+            continue
+        if sound:
             continue
         try:
             _trial(recipe.model, recipe.model.derive, {text: value})
@@ -215,6 +218,15 @@ def _trial(model: OperatorRecipe, derive: Mapping[str, str], when: Mapping[str, 
     """Parse a recipe that has these formulas and one tier with this condition."""
     tier = Tier(name=GOLDEN, when=dict(when))
     return tier_table(model.model_copy(update={"derive": dict(derive), "kernels": [tier]}))
+
+
+def _sound(model: OperatorRecipe, when: Mapping[str, Any]) -> bool:
+    """Tell whether all conditions are sound: each is judged for itself only where one is not."""
+    try:
+        _trial(model, model.derive, when)
+    except ConditionError:
+        return False
+    return True
 
 
 def _absent(recipe: Document[OperatorRecipe], table: TierTable) -> Iterator[Fault]:

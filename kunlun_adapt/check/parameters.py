@@ -9,15 +9,24 @@ from typing import Any
 from packaging.version import Version
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.wording import mapping
+from kunlun_adapt.check.kinds import unfit
+from kunlun_adapt.check.wording import mapping, nearest, sequence
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.documents import Bind, Document, HookAt
-from kunlun_adapt.plan import WRAPPING, HookBinding, KernelBinding, bind_groups
+from kunlun_adapt.plan import (
+    WRAPPING,
+    ConditionError,
+    HookBinding,
+    KernelBinding,
+    bind_groups,
+    parse_param,
+)
 from kunlun_adapt.source.signatures import ANY_VALUE
 from kunlun_adapt.source.text import literal_default
 from kunlun_adapt.upstream import Parameter, Signature, Symbol
 
 RECEIVERS = ("method", "classmethod", "property")
+GRID = "$grid"
 POSITIONAL = ("positional_only", "positional")
 
 
@@ -64,6 +73,26 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Slips:
+    """Names that seem to be misspelt or left out, with the free parameters that they stand for.
+
+    One slip is one finding: of a parameter that is meant elsewhere nothing else is to be said.
+    """
+
+    args: Mapping[str, str | None]
+    """The keys of `args` that read what upstream does not have."""
+    ignores: Mapping[str, str | None]
+    """The ignored names that upstream does not have."""
+    operator: Mapping[str, str | None]
+    """The parameters of the operator that get nothing from the call."""
+
+    @property
+    def meant(self) -> set[str]:
+        named = (*self.args.values(), *self.ignores.values(), *self.operator.values())
+        return {name for name in named if name is not None}
+
+
+@dataclass(frozen=True, slots=True)
 class Inserted:
     """Parameters that stand before a mapped one; `since` is where they were not known yet."""
 
@@ -73,15 +102,22 @@ class Inserted:
 
 
 def places(context: Context) -> Iterator[Place]:
-    """Yield every hook and operator whose call has a signature to compare with."""
+    """Yield every hook and operator whose call has a signature to compare with.
+
+    Of what cannot be bound in its way at all, KA104 and its like say enough.
+    """
     for hook in context.hooks:
         symbol = hook.symbol
         if hook.hook.type not in WRAPPING or not isinstance(symbol, Symbol):
+            continue
+        if unfit(context, hook):
             continue
         if symbol.kind != "class" and symbol.signature is not None:
             yield _of_hook(hook, symbol, symbol.signature)
     for kernel in context.kernels:
         call = kernel.call
+        if unfit(context, kernel):
+            continue
         if isinstance(call, Symbol) and call.signature is not None and call.kind != "class":
             yield _of_kernel(kernel, call, call.signature)
 
@@ -112,6 +148,74 @@ def named(at: HookAt | Bind) -> set[str]:
     return {path.partition(".")[0] for path in at.args.values()} | set(at.ignores)
 
 
+def slips(place: Place) -> Slips:
+    """Pair each name that leads nowhere with the free parameter that is spelled most like it.
+
+    Where one name of `args` and one parameter are left over, they are a pair however they are
+    spelled: that is how a parameter looks that upstream gave another name.
+    """
+    known, free = place.signature.names, place.free()
+    lost = {k: _root(path) for k, path in place.at.args.items()}
+    lost = {k: root for k, root in lost.items() if root not in known and not _grid(place, root)}
+    args = {key: _taken(free, (root, 40), (key, 100)) for key, root in lost.items()}
+    ignores = {n: _taken(free, (n, 75)) for n in place.at.ignores if n not in known}
+    params = place.operator or {}
+    operator = {n: _taken(free, (n, 60)) for n in unserved(place.at.args, params)}
+    for pairs in (args, operator):
+        alone = [key for key, meant in pairs.items() if meant is None]
+        if len(alone) == len(free) == 1:
+            pairs[alone[0]] = free.pop()
+    return Slips(args, ignores, operator)
+
+
+def _taken(free: list[str], *asked: tuple[str, float]) -> str | None:
+    """Take the free parameter that is most like the first of some names that one is like."""
+    for word, cutoff in asked:
+        found = nearest(word, free, cutoff) if free else None
+        if found is not None:
+            free.remove(found)
+            return found
+    return None
+
+
+def undeclared(args: Mapping[str, str], params: Mapping[str, str]) -> dict[str, str | None]:
+    """Return the keys of `args` that the operator does not declare, and which it may mean."""
+    free = [name for name in params if name not in args]
+    wanted = [name for name in free if not _optional(name, params[name])]
+    unknown = {key: _taken(free, (key, 60)) for key in args if key not in params}
+    alone = [key for key, meant in unknown.items() if meant is None]
+    wanted = [name for name in wanted if name in free]
+    if len(alone) == len(wanted) == 1:
+        unknown[alone[0]] = wanted[0]
+    return unknown
+
+
+def unserved(args: Mapping[str, str], params: Mapping[str, str]) -> list[str]:
+    """Return the operator's parameters that need something from the call and get nothing.
+
+    A parameter that a key of `args` means and misspells is not among them.
+    """
+    lacking = [n for n, text in params.items() if n not in args and not _optional(n, text)]
+    meant = undeclared(args, params).values() if lacking else ()
+    return [name for name in lacking if name not in meant]
+
+
+def _optional(name: str, text: str) -> bool:
+    try:
+        return parse_param(name, text).optional
+    except ConditionError:
+        return True  # KA304 says what is wrong with the declaration
+
+
+def _root(path: str) -> str:
+    return path.partition(".")[0]
+
+
+def _grid(place: Place, root: str) -> bool:
+    """Tell whether a name stands for the grid of a kernel's launch."""
+    return root == GRID and isinstance(place.at, Bind) and place.at.style == "launcher"
+
+
 def inserted(context: Context, place: Place) -> Inserted | None:
     """Return the free parameters that upstream put before mapped ones, by all that is known.
 
@@ -119,14 +223,15 @@ def inserted(context: Context, place: Place) -> Inserted | None:
     an earlier release is known to have had the parameter, it was only left out here.
     """
     known = place.signature.names
-    if named(place.at) - {*known, "$grid"}:
+    if named(place.at) - {*known, GRID}:
         return None
     mapped = [known.index(root) for root in _roots(place) if root in known]
     last = max(mapped, default=-1)
+    free = set(place.free()) - slips(place).meant
     names = [
         p.name
         for index, p in enumerate(place.signature.parameters)
-        if index < last and p.kind in POSITIONAL and p.name in place.free()
+        if index < last and p.kind in POSITIONAL and p.name in free
     ]
     earlier = _earlier(context, place)
     names = [n for n in names if not any(n in has for _, has in earlier)]
@@ -158,14 +263,37 @@ def _earlier(context: Context, place: Place) -> list[tuple[str, set[str]]]:
     return found
 
 
-def ignores_with(place: Place, names: list[str]) -> str:
-    """Return the `ignores` that would also name the parameters, each with its own default."""
-    known = place.signature.names
-    ignores = {n: v for n, v in _as_mapping(place.at.ignores).items() if n in known}
-    parameters = [p for p in place.signature.parameters if p.name in names]
-    added = {p.name: allowed_alone(p) for p in parameters}
+def ignores_edit(place: Place) -> str:
+    """Return the `ignores` that mends all that is to be said of it and of unnamed parameters.
+
+    Every finding about a place suggests this one edit: two edits of one key would undo each other.
+    """
+    stated, found = place.at.ignores, slips(place)
+    ignores: dict[str, Any] = {}
+    for name, allowed in _as_mapping(stated).items():
+        parameter = place.signature.parameter(name)
+        if parameter is not None:
+            refused = refuses_default(parameter, allowed)
+            ignores[name] = allowed_alone(parameter) if refused else allowed
+        elif found.ignores.get(name):
+            ignores[str(found.ignores[name])] = allowed
+    free = [n for n in place.free() if n not in found.meant]
+    added = {p.name: allowed_alone(p) for p in place.signature.parameters if p.name in free}
+    if not added and not isinstance(stated, Mapping):
+        return f"`ignores: {sequence(ignores)}`"
     tip = f"`ignores: {mapping({**ignores, **added})}`"
-    return f"map it in `args`, or {tip}" if ANY_VALUE in added.values() else tip
+    open_ = [name for name, allowed in added.items() if allowed == ANY_VALUE]
+    return f"map {'them' if open_[1:] else 'it'} in `args`, or {tip}" if open_ else tip
+
+
+def refuses_default(parameter: Parameter, allowed: Any) -> bool:
+    """Tell whether `ignores` with this value would refuse what a call passes by itself."""
+    if allowed == ANY_VALUE:
+        return False
+    if parameter.kind.startswith("var_"):
+        return True
+    plain, default = literal_default(parameter.default)
+    return parameter.has_default and plain and differs(default, allowed)
 
 
 def allowed_alone(parameter: Parameter) -> Any:

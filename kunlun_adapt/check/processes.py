@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
-from kunlun_adapt.check.bodies import statement
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.plan import PROCESS, spelled
 from kunlun_adapt.upstream import Symbol
@@ -44,7 +43,7 @@ def loads_plugins(context: Context, process: str) -> bool | None:
 
 def _loads(context: Context, start: Symbol | None) -> bool | None:
     reader = context.reader
-    node = statement(reader, start) if reader is not None and start is not None else None
+    node = reader.statement(start) if reader is not None and start is not None else None
     if reader is None or start is None or node is None:
         return None
     seen: set[str] = {start.resolved}
@@ -64,7 +63,7 @@ def _loads(context: Context, start: Symbol | None) -> bool | None:
                     found = found_init if isinstance(found_init, Symbol) else found
                 if found.module != start.module or found.kind == "class":
                     continue
-                inner = statement(reader, found)
+                inner = reader.statement(found)
                 if inner is not None:
                     following.append((found, inner))
         level = following

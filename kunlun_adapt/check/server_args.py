@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from kunlun_adapt.check.bodies import statement
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.wording import did_you_mean
 from kunlun_adapt.documents import ServerArg, in_range
 from kunlun_adapt.upstream import Resolver, Symbol
+from kunlun_adapt.upstream.code import code_digest
 
 CLASS = "sglang.srt.server_args.ServerArgs"
 ALWAYS = "model_path"
@@ -105,7 +105,11 @@ def _sources(context: Context) -> tuple[str, ...]:
     if not (context.claimed or context.beyond_claims) or context.reader is None:
         return ()
     if context not in _SOURCES:
-        _SOURCES[context] = tuple(_find_sources(context.reader))
+        reader = context.reader
+        # What is kept of the search goes with its code.
+        kind = f"server_args-{code_digest(__file__)[:12]}"
+        found = reader.recall(kind, CLASS, lambda: list(_find_sources(reader)))
+        _SOURCES[context] = tuple(found)
     return _SOURCES[context]
 
 
@@ -138,14 +142,14 @@ def _listed(context: Context, source: str) -> Iterator[str]:
     reader, symbol = context.reader, context.facts.resolve(source)
     if reader is None or not isinstance(symbol, Symbol):
         return
-    node = statement(reader, symbol)
+    node = reader.statement(symbol)
     for item in node.body if isinstance(node, ast.ClassDef) else ():
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
             yield item.target.id
 
 
 def _field(context: Context, field: Symbol) -> ast.stmt | None:
-    return statement(context.reader, field) if context.reader is not None else None
+    return context.reader.statement(field) if context.reader is not None else None
 
 
 def _unwrapped(annotation: ast.expr) -> tuple[ast.expr, list[ast.expr]]:
@@ -213,7 +217,7 @@ def _choices(context: Context, field: Symbol, extra: ast.expr) -> tuple[Any, ...
         symbol = context.facts.resolve(f"{field.module}.{given.id}")
         if not isinstance(symbol, Symbol):
             return None
-        node = statement(context.reader, symbol)
+        node = context.reader.statement(symbol)
         own = _extended(context, symbol)
         given = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
     if not isinstance(given, ast.List | ast.Tuple):

@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from packaging.version import Version
-
+from kunlun_adapt.check.alike import by_parameters, class_of
 from kunlun_adapt.check.context import Context, member_path
-from kunlun_adapt.check.releases import bounds
-from kunlun_adapt.check.wording import flow
 from kunlun_adapt.diagnostics import Position
 from kunlun_adapt.documents import Bind, HookAt, Spelling
 from kunlun_adapt.documents.platform_map import Readback
@@ -157,7 +154,7 @@ def _lost(context: Context) -> Iterator[Lost]:
     taken = {u.symbol.resolved for u in uses(context) if isinstance(u.symbol, Symbol)}
     for use in uses(context):
         if isinstance(use.symbol, Missing):
-            missing = suggested(context, use.symbol)
+            missing = by_parameters(context, suggested(context, use.symbol), use.entry, taken)
             moved = _moved(missing)
             # What another binding is about is not where this one's symbol went.
             if moved is not None and moved.path in taken and moved.score < SAME_BODY:
@@ -182,10 +179,14 @@ def nearest(context: Context, missing: Missing) -> Location | None:
         return missing.at
     if missing.suggestions:
         return missing.suggestions[0].location
-    deepest = context.facts.resolve(missing.deepest) if missing.deepest else None
-    if not isinstance(deepest, Symbol) or not deepest.location.file.endswith(".py"):
-        return None  # a folder without `__init__.py` has no line to look at
-    return deepest.location
+    path = missing.deepest
+    while path:
+        deepest = context.facts.resolve(path)
+        # A folder without `__init__.py` has no line to look at; what it lies in may have one.
+        if isinstance(deepest, Symbol) and deepest.location.file.endswith(".py"):
+            return deepest.location
+        path = path.rpartition(".")[0]
+    return None
 
 
 def _fingerprint(context: Context, path: str) -> str | None:
@@ -213,62 +214,13 @@ def _moved(missing: Missing) -> Suggestion | None:
         return same[0]
     if len(same) > 1 and same[0].score - same[1].score < MARGIN:
         return None
-    alike = _class_of(same[0].path) == _class_of(missing.path) and (
+    alike = class_of(same[0].path) == class_of(missing.path) and (
         _part_of(same[0].path) == _part_of(missing.path)
     )
     return same[0] if alike else None
-
-
-def _class_of(path: str) -> str:
-    """Return the name of the class that a path leads into, "" without one."""
-    owner = path.split(".")[-2]
-    return owner if owner[:1].isupper() else ""
 
 
 def _part_of(path: str) -> str:
     """Return the part of upstream that a path lies in; the server and its kernels are one."""
     part = path.split(".")[1]
     return "srt" if part in SERVER else part
-
-
-def edit(context: Context, use: Use, path: str) -> str:
-    """Return the YAML that binds the symbol under its other path from (or up to) this release.
-
-    It is the entry that stands there, with its `args` and all else, under another range. In which
-    release the symbol moved nobody looked up, and the comment says so.
-    """
-    if use.key == "class":
-        where = path.rpartition(".")
-        return f"{where[0]}:{where[2]}"
-    if use.key == "repair":
-        return path
-    if use.key == "readback":
-        return f"readback: {flow({**use.entry, 'target': path})}"
-    range_, note = f">={context.release}", f"or an earlier release; {context.release} was looked at"
-    lowest = min(bounds(context.map.sglang), default=None)
-    if lowest is not None and Version(context.release) < lowest:
-        # A release from before the claims, where the path is the old one.
-        range_, note = f"<{lowest}", f"where it was so up to then; {context.release} was looked at"
-    stated = {k: v for k, v in use.entry.items() if k not in ("sglang", use.key)}
-    return f"- {flow({'sglang': range_, use.key: path + use.tail, **stated})}  # {note}"
-
-
-def places_now(missing: Missing) -> str | None:
-    """Return a question that names the places where a missing symbol may be, each with how sure."""
-    near = missing.suggestions[:3]
-    if not near:
-        return None
-    paths = " or ".join(s.path for s in near)
-    return f"did you mean {paths}? ({', '.join(confidence(s) for s in near)})"
-
-
-def confidence(suggestion: Suggestion) -> str:
-    """Return how sure a suggestion is, as a percentage; never quite sure."""
-    return f"{min(99, round(suggestion.score * 100))} %"
-
-
-def where_now(context: Context, found: Lost) -> str | None:
-    """Return the suggestion for a lost symbol: the edit if it moved, else what is near."""
-    if found.moved_to is not None:
-        return edit(context, found.use, found.moved_to.path)
-    return places_now(found.missing)

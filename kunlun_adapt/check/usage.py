@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,7 +18,8 @@ from weakref import WeakKeyDictionary
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.diagnostics import CODES, Finding, Severity, UpstreamPosition
 from kunlun_adapt.documents import Bind, Hook
-from kunlun_adapt.upstream import Location
+from kunlun_adapt.upstream import Location, Release
+from kunlun_adapt.upstream.answers import USAGE
 
 CODES_OF_USAGE = ("KA115", "KA117", "KA118", "KA119", "KA120", "KA121")
 
@@ -43,11 +44,12 @@ def _held_or_found(context: Context) -> tuple[Finding, ...]:
     if context.reader is None:
         return ()
     held = None if context.lock is None else context.lock.usage.get(context.release)
-    if held is not None and held.get("digest") == usage_digest(context):
-        replayed = _replayed(context, held)
-        if replayed is not None:
-            return replayed
-    return found(context)
+    digest = usage_digest(context)
+    if held is None or held.get("digest") != digest:
+        # The lock was written for other documents; those at hand may have been checked since.
+        held = context.reader.recall(USAGE, digest, lambda: _found_row(context, digest))
+    replayed = _replayed(context, held)
+    return found(context) if replayed is None else replayed
 
 
 def found(context: Context) -> tuple[Finding, ...]:
@@ -86,19 +88,29 @@ def usage_row(context: Context, held: Mapping[str, Any] | None = None) -> dict[s
     stands = held is not None and held.get("digest") == digest
     if held is not None and stands and _replayed(context, held) is not None:
         return dict(held)
+    return _found_row(context, digest)
+
+
+def _found_row(context: Context, digest: str) -> dict[str, Any]:
     return {"digest": digest, "findings": [_row(finding) for finding in found(context)]}
 
 
 def usage_digest(context: Context) -> str:
     """Return the hash of all that the findings depend on."""
-    from kunlun_adapt.upstream.index import release_digest
-
     assert context.reader is not None
     digest = hashlib.sha256(_rules_digest().encode())
-    digest.update(release_digest(context.reader.release).encode())
+    content = context.reader.recall("digest", "", partial(_content, context.reader.release))
+    digest.update(content.encode())
     for part in _stated(context):
         digest.update(json.dumps(part, sort_keys=True, ensure_ascii=True).encode() + b"\n")
     return digest.hexdigest()[:32]
+
+
+def _content(release: Release) -> str:
+    # Imported here: what is replayed needs nothing of the index.
+    from kunlun_adapt.upstream.index import release_digest
+
+    return release_digest(release)
 
 
 def _stated(context: Context) -> Iterable[Any]:

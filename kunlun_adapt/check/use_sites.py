@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -52,6 +52,17 @@ class Site:
     def repaired(self) -> tuple[str, ...]:
         """The references that the binding repairs itself."""
         return tuple(self.item.hook.repair) if isinstance(self.item, HookBinding) else ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The paths of the target itself: as the binding names it, and where it is defined."""
+        return self.at.target, self.symbol.path, self.symbol.resolved
+
+    def repair_with(self, names: Iterable[str]) -> str:
+        """Return the whole `repair` that the binding would have with more references."""
+        kept = [name for name in self.repaired if name != self.at.target]
+        added = [name for name in names if name not in self.names]
+        return f"`repair: [{', '.join(dict.fromkeys([*kept, *added]))}]`"
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,6 +59,18 @@ def nearest(word: str, choices: Iterable[str], cutoff: float = 60) -> str | None
     return str(found[0]) if found else None
 
 
+def near_ids(word: str, ids: Iterable[str], cutoff: float = 75) -> list[str]:
+    """Return the few ids that are like a word, whole or in a part between slashes, best first."""
+    from rapidfuzz import process
+
+    found = process.extract(word, list(ids), scorer=_part_likeness, limit=3, score_cutoff=cutoff)
+    return [str(match) for match, *_ in found]
+
+
+def _part_likeness(word: str, id: str, **_: Any) -> float:
+    return max(_likeness(word, part) for part in (id, *id.split("/")))
+
+
 def _likeness(one: str, other: str, **_: Any) -> float:
     """How alike two names are, from 0 to 100: in letters, or in their words in any order."""
     from rapidfuzz import fuzz

@@ -79,3 +79,6 @@ def main() -> None:
         if os.environ.get("KUNLUN_ADAPT_TRACEBACK") == "1":
             raise
         sys.exit(2)
+    finally:
+        # Nor does it pay to look for them on the way out, when the system takes everything back.
+        gc.freeze()

@@ -175,10 +175,11 @@ def releases_in(broken: Path) -> list[str]:
         text = broken.read_bytes().decode("utf-8", errors="replace")
     except OSError:
         return []
-    return sorted({r for r in _RELEASE.findall(text) if _is_version(r)}, key=Version)
+    return sorted({r for r in _RELEASE.findall(text) if is_version(r)}, key=Version)
 
 
-def _is_version(text: str) -> bool:
+def is_version(text: str) -> bool:
+    """Tell whether a text is a version, such as a release has."""
     try:
         Version(text)
     except InvalidVersion:

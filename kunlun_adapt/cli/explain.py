@@ -11,6 +11,7 @@ from rapidfuzz.distance import JaroWinkler
 from rich.console import Console
 from rich.markdown import Markdown
 
+from kunlun_adapt.check.wording import near_ids
 from kunlun_adapt.cli.calls import Call, answer, parse_call, to_give
 from kunlun_adapt.cli.common import (
     Offline,
@@ -143,11 +144,11 @@ def _binding(catalog: Catalog, facts: Facts, name: str, format: TextOrJson) -> N
     bindings = {b.id: b for b in union_of_profiles(catalog, facts)}
     binding = next((bindings[id] for id in _ids(name) if id in bindings), None)
     if binding is None:
-        choices = [*bindings, *(d.model.name for d in catalog.operators)]
+        choices = [*(d.model.name for d in catalog.operators), *bindings]
         near = (
             near_codes(name)
             if name[:2].upper() == "KA" and len(name) < 7
-            else [match for match, *_ in process.extract(name, choices, limit=3, score_cutoff=60)]
+            else near_ids(name, choices)
         )
         fail(f"nothing is called {name!r}", f"did you mean {', '.join(near)}?" if near else None)
     bound = binding.status == "bound"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Annotated, Any, get_args
 
@@ -11,6 +12,7 @@ from rapidfuzz import process
 from rich.console import Console
 from rich.table import Table
 
+from kunlun_adapt.check.context import closed
 from kunlun_adapt.cli.common import (
     Offline,
     OneRelease,
@@ -197,7 +199,10 @@ def _counts(bindings: Iterable[Binding]) -> dict[str, int]:
 
 
 def union_of_profiles(catalog: Catalog, facts: Facts) -> list[Binding]:
-    """Return each binding once; one that a profile binds counts as bound. Raises AdaptError."""
+    """Return each binding once; one that a profile binds counts as bound. Raises AdaptError.
+
+    In a release that has no door for plugins none is bound.
+    """
     if catalog.platform_map is None:
         raise AdaptError("the workspace has no usable platform_map.yaml", "kunlun-adapt validate")
     found: dict[str, Binding] = {}
@@ -206,7 +211,11 @@ def union_of_profiles(catalog: Catalog, facts: Facts) -> list[Binding]:
             known = found.get(binding.id)
             if known is None or (known.status != "bound" and binding.status == "bound"):
                 found[binding.id] = binding
-    return list(found.values())
+    missing = closed(catalog.platform_map.model, facts)
+    if not missing:
+        return list(found.values())
+    why = f"sglang {facts.version} has no {' and no '.join(missing)}"
+    return [replace(b, status="excluded", status_why=why) for b in found.values()]
 
 
 def served(binding: Binding) -> str:

@@ -6,10 +6,12 @@ import difflib
 import os
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from packaging.version import Version
 from rich.console import Console
 from rich.syntax import Syntax
 
@@ -26,6 +28,7 @@ from kunlun_adapt.cli.common import (
     default_release,
     emit,
     fail,
+    is_version,
     named_release,
     obtain,
     open_lock,
@@ -38,7 +41,7 @@ from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.documents import Catalog
 from kunlun_adapt.plan import make_plan
 from kunlun_adapt.source import Source, compile_plan, template_folder
-from kunlun_adapt.upstream import Resolver
+from kunlun_adapt.upstream import ReleaseError, Resolver
 
 _MARK = "enerated by kunlun-adapt"
 """What the docstring of every generated module says; `--out` touches no other file."""
@@ -54,7 +57,10 @@ def render(
     ] = None,
     sglang: OneRelease = None,
     workspace: Workspace = None,
-    profile: Annotated[Profile, typer.Option(help="Who stands in for the device.")] = Profile.CARD,
+    profile: Annotated[
+        Profile | None,
+        typer.Option(help="Who stands in for the device. Default: card.", show_default=False),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="Write the modules into this folder.", show_default=False),
@@ -63,7 +69,9 @@ def render(
         Path | None,
         typer.Option(
             "--check",
-            help="Compare with this folder; exit 1 and a diff when it is stale.",
+            help="Compare with this folder; exit 1 and a diff when it is stale. Of a folder that "
+            "holds RELEASE/PROFILE folders, each is compared with what its release renders to; "
+            "--sglang and --profile choose among them.",
             show_default=False,
         ),
     ] = None,
@@ -91,6 +99,8 @@ def render(
 
       kunlun-adapt render --sglang 0.5.19 --check rendered/0.5.19/card
 
+      kunlun-adapt render --check rendered
+
       kunlun-adapt render platform --sglang 0.5.19 --against 0.5.23
     """
     _one_job(out=out, check=check, against=against, json=format is TextOrJson.JSON)
@@ -99,10 +109,16 @@ def render(
         if check is not None and not check.is_dir():
             fault = "is not a folder" if check.exists() else "does not exist"
             fail(f"--check {check}: {fault}", "make it with kunlun-adapt render --out DIR")
+        places = [] if check is None else _places(check)
+        if check is not None and places:
+            chosen = _chosen(check, places, sglang, profile, offline=offline, quiet=quiet)
+            _check_each(root, catalog, chosen, module, offline=offline, quiet=quiet)
+            return
         spec = sglang or default_release(catalog, open_lock(root))
-        source = _source(root, catalog, spec, profile.value, offline, quiet)
+        stand_in = (profile or Profile.CARD).value
+        source = _source(root, catalog, spec, stand_in, offline, quiet)
         if against is not None:
-            other = _source(root, catalog, against, profile.value, offline, quiet)
+            other = _source(root, catalog, against, stand_in, offline, quiet)
             _compare(source, other, module, quiet=quiet)
             return
         modules = _selected(source.modules, module)
@@ -112,18 +128,108 @@ def render(
                 remark(f"{len(modules)} modules written to {out}")
             return
         if check is not None:
-            stale = _check(check, modules, source, one=module is not None, quiet=quiet)
-            if stale:
-                named = [*modules] if module else []
-                again = ["--sglang", spec, "--profile", profile.value, "--out", str(check)]
-                hint = shlex.join(["kunlun-adapt", "render", *named, *again])
-                remark(f"{stale} is stale; try: {hint}")
+            place = _Place(check, spec, stand_in)
+            if _is_stale(place, modules, source, module, quiet=quiet):
                 raise typer.Exit(EXIT_FINDINGS)
         elif format is TextOrJson.JSON:
             body = {"release": source.release, "profile": source.profile, "modules": modules}
             emit(as_json(body))
         else:
             _print(modules)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A folder of generated modules, and what they were generated for."""
+
+    folder: Path
+    spec: str
+    profile: str
+    name: str = ""
+    """Its path in the folder that holds several, empty for the only one."""
+
+
+def _places(folder: Path) -> list[_Place]:
+    """Return the RELEASE/PROFILE folders in one that holds no generated modules itself."""
+    if _read(folder, ()):
+        return []
+    profiles = {profile.value for profile in Profile}
+    found = [p for p in folder.glob("*/*") if p.name in profiles and p.is_dir()]
+    named = [p for p in found if is_version(p.parent.name)]
+    named.sort(key=lambda p: (Version(p.parent.name), p.name))
+    return [_Place(p, p.parent.name, p.name, f"{p.parent.name}/{p.name}") for p in named]
+
+
+def _chosen(
+    folder: Path,
+    places: list[_Place],
+    sglang: str | None,
+    profile: Profile | None,
+    *,
+    offline: bool,
+    quiet: bool,
+) -> list[_Place]:
+    """Return the places of the release and the profile that are asked for, all where none is."""
+    release = profile_name = None
+    if profile is not None:
+        profile_name = profile.value
+        places = [p for p in places if p.profile == profile_name]
+    if sglang is not None:
+        # The folder says which release it is for; the option may say where that is to be had.
+        release = obtain(sglang, offline=offline, quiet=quiet).version
+        same = [p for p in places if Version(p.spec) == Version(release)]
+        places = [replace(p, spec=sglang) for p in same]
+    if not places:
+        what = " ".join(filter(None, [f"sglang {release}" if release else "", profile_name]))
+        wanted = folder / (release or "RELEASE") / (profile_name or Profile.CARD.value)
+        place = _Place(wanted, sglang or "RELEASE", profile_name or Profile.CARD.value)
+        fail(f"--check {folder}: it holds no folder for {what}", _again(place, None))
+    return places
+
+
+def _check_each(
+    root: Path,
+    catalog: Catalog,
+    places: Iterable[_Place],
+    module: str | None,
+    *,
+    offline: bool,
+    quiet: bool,
+) -> None:
+    """Compare several folders, each with its own release, and say of all of them how they are."""
+    stale = False
+    missing: list[tuple[_Place, ReleaseError]] = []
+    for place in places:
+        try:
+            source = _source(root, catalog, place.spec, place.profile, offline, quiet)
+        except ReleaseError as error:
+            missing.append((place, error))
+            continue
+        modules = _selected(source.modules, module)
+        stale |= _is_stale(place, modules, source, module, quiet=quiet)
+    if missing:
+        first = missing[0][1]
+        names = ", ".join(str(p.folder) for p, _ in missing)
+        fail(f"not compared: {names}: {first.message}", first.hint)
+    if stale:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _is_stale(
+    place: _Place, modules: Mapping[str, str], source: Source, module: str | None, *, quiet: bool
+) -> bool:
+    """Compare one folder; print what is stale in it, and the command that writes it anew."""
+    stale = _check(place, modules, source, one=module is not None, quiet=quiet)
+    if stale:
+        remark(f"{stale} is stale; try: {_again(place, next(iter(modules)) if module else None)}")
+    return stale is not None
+
+
+def _again(place: _Place, module: str | None) -> str:
+    """Return the command that writes a folder anew, or one module of it."""
+    named = [module] if module else []
+    to = ["--sglang", place.spec, "--profile", place.profile, "--out", str(place.folder)]
+    return shlex.join(["kunlun-adapt", "render", *named, *to])
 
 
 def _source(
@@ -155,16 +261,18 @@ def _compare(source: Source, other: Source, module: str | None, *, quiet: bool) 
 
 
 def _check(
-    folder: Path, modules: Mapping[str, str], source: Source, *, one: bool, quiet: bool
+    place: _Place, modules: Mapping[str, str], source: Source, *, one: bool, quiet: bool
 ) -> Path | None:
     """Print what is stale in a folder, of which only the module is looked at that `one` names.
 
     Returns what is stale: the folder, or the one file.
     """
+    folder = place.folder
     found = _read(folder, modules)
     names = list(modules) if one else sorted({*found, *modules})
     what = folder / f"{names[0]}.py" if one else folder
-    stale = _differences(found, modules, names, ("a", "b"))
+    below = f"/{place.name}" if place.name else ""
+    stale = _differences(found, modules, names, (f"a{below}", f"b{below}"))
     emit(stale)
     if not stale and not quiet:
         emit(f"{what} is what sglang {source.release} ({source.profile}) renders to\n")

@@ -15,6 +15,13 @@ class Code:
     name: str
     severity: Severity
     meaning: str
+    milder: bool = False
+    """Whether some findings of an error's code are warnings."""
+
+    @property
+    def never_warns(self) -> bool:
+        """Whether no release gives a warning of this code, so that there is nothing to accept."""
+        return self.severity is not Severity.WARNING and not self.milder
 
     @property
     def page(self) -> str:
@@ -43,7 +50,13 @@ CODES: dict[str, Code] = {
         Code("KA101", "target-missing", _E, "upstream has no such symbol in this release"),
         Code("KA102", "target-moved", _E, "the symbol lives elsewhere in this release"),
         Code("KA103", "dangling-reexport", _E, "upstream imports the name from where it is not"),
-        Code("KA104", "kind-changed", _E, "the symbol is not of the kind that the binding needs"),
+        Code(
+            "KA104",
+            "kind-changed",
+            _E,
+            "the symbol is not of the kind that the binding needs",
+            milder=True,
+        ),
         Code(
             "KA105",
             "signature-not-served",
@@ -93,7 +106,11 @@ CODES: dict[str, Code] = {
         Code("KA210", "name-collision", _W, "a name of ours that upstream has already taken"),
         Code("KA211", "custom-op-key", _W, "custom ops registered where the device does not look"),
         Code(
-            "KA301", "implementation-not-found", _E, "an `impl:` or class path that leads nowhere"
+            "KA301",
+            "implementation-not-found",
+            _E,
+            "an `impl:` or class path that leads nowhere",
+            milder=True,
         ),
         Code(
             "KA302", "implementation-signature", _E, "an implementation that cannot take the call"

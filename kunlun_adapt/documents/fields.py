@@ -26,7 +26,8 @@ _PATH = re.compile(rf"{_NAME}(\.{_NAME})*\Z|\$grid\Z")
 class Strict(BaseModel):
     """Base of every model: unknown keys are rejected, values are never coerced."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    # What a document is checked with is built once for the whole, not for each part of it.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 _parsed = lru_cache(maxsize=1024)(SpecifierSet)

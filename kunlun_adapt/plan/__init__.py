@@ -31,7 +31,7 @@ from kunlun_adapt.plan.members import (
     spelled,
 )
 from kunlun_adapt.plan.params import Param, parse_param
-from kunlun_adapt.plan.plan import MAIN, PROCESS, Plan, make_plan
+from kunlun_adapt.plan.plan import MAIN, PROCESS, Plan, forward_called, make_plan
 from kunlun_adapt.plan.tiers import TierAnalysis, TierTable, analyse, call_values, tier_table
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "analyse",
     "bind_groups",
     "call_values",
+    "forward_called",
     "make_plan",
     "parse_derive",
     "parse_param",

@@ -6,6 +6,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from kunlun_adapt.plan.subject import ConditionError, parse_subject
@@ -50,6 +51,8 @@ class Derived:
         return _compute(self.tree, values)
 
 
+# The same few formulas are read for each tier of an operator; their trees are only looked at.
+@lru_cache(maxsize=1024)
 def parse_derive(name: str, text: str) -> Derived:
     """Read one formula. Raises ConditionError for anything but integers and comparisons."""
     if len(text) > LONGEST:

@@ -326,28 +326,13 @@ class _Planner:
             self._watch(bind.watch)
             call = symbol
             if bind.style == "oot_forward" and isinstance(symbol, Symbol):
-                call = self._forward(bind.target)
+                call = forward_called(self.facts, bind.target)
             yield KernelBinding(binding, recipe, bind, path, symbol, call)
 
     def _watch(self, paths: Iterable[str]) -> None:
         """Ask for what is watched, so that the lock, which holds what is asked for, has it."""
         for path in paths:
             self.facts.resolve(path)
-
-    def _forward(self, target: str) -> Symbol | Missing:
-        """Return the forward whose signature a registered forward is called with.
-
-        Upstream calls what is registered with the arguments of `forward`, which is only
-        `(*args, **kwargs)`; the class's own forwards all share one signature.
-        """
-        found = self.facts.resolve(f"{target}.{_FORWARDS[0]}")
-        for name in _FORWARDS:
-            candidate = self.facts.resolve(f"{target}.{name}")
-            if isinstance(candidate, Symbol) and candidate.signature:
-                kinds = {p.kind for p in candidate.signature.parameters[1:]}
-                if kinds - {"var_positional", "var_keyword"}:
-                    return candidate
-        return found
 
     def _own(self, recipe: Document[OperatorRecipe], index: int, served: str) -> Binding:
         """An operator that only our own classes call: bound through the factory that it serves."""
@@ -366,3 +351,19 @@ class _Planner:
             served_why=says.why if says else None,
             status_why=None if recipe.model.status == "active" else PLANNED,
         )
+
+
+def forward_called(facts: Facts, target: str) -> Symbol | Missing:
+    """Return the forward whose signature a registered forward is called with.
+
+    Upstream calls what is registered with the arguments of `forward`, which is only
+    `(*args, **kwargs)`; the class's own forwards all share one signature.
+    """
+    found = facts.resolve(f"{target}.{_FORWARDS[0]}")
+    for name in _FORWARDS:
+        candidate = facts.resolve(f"{target}.{name}")
+        if isinstance(candidate, Symbol) and candidate.signature:
+            kinds = {p.kind for p in candidate.signature.parameters[1:]}
+            if kinds - {"var_positional", "var_keyword"}:
+                return candidate
+    return found

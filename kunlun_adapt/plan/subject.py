@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 DTYPES = (
     "float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64",
@@ -77,6 +78,8 @@ class Subject:
         return f"{self.root}.{self.prop}"
 
 
+# An operator's conditions read the same few subjects again and again.
+@lru_cache(maxsize=4096)
 def parse_subject(text: str) -> Subject:
     """Read the left side of a condition. Raises ConditionError."""
     outer = _GLOBAL.match(text)

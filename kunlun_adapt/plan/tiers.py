@@ -54,8 +54,12 @@ class TierTable:
 
     def serving(self, values: Mapping[str, Any]) -> str | None:
         """Return the tier that serves values keyed by subject text, or None."""
+        # A grid has thousands of cells: this is no place for generators.
         for name, conditions in self.tiers:
-            if all(c.holds(values) for c in conditions):
+            for condition in conditions:
+                if not condition.test.holds(values.get(condition.subject.text)):
+                    break
+            else:
                 return name
         return None
 
@@ -138,8 +142,9 @@ def analyse(table: TierTable) -> TierAnalysis:
     reached: set[str] = set()
     gaps = count = 0
     example: dict[str, Any] | None = None
+    roots = {text: root for text in axes if (root := text.split(".")[0]) in table.params}
     for cell in _cells(axes) if exact else _sample(axes):
-        if not _possible(table, cell):
+        if not _possible(roots, cell):
             continue
         count += 1
         name = table.serving(cell)
@@ -274,12 +279,12 @@ def axis_of(table: TierTable, subject: Subject) -> Axis:
     return make_axis(subject, list(dict.fromkeys(tests)), readable, table.derived, table.dtypes)
 
 
-def _possible(table: TierTable, cell: Mapping[str, Any]) -> bool:
+def _possible(roots: Mapping[str, str], cell: Mapping[str, Any]) -> bool:
     """An argument is absent in all that is read of it, or in none: other cells are no calls."""
     absent: dict[str, bool] = {}
-    for text, value in cell.items():
-        root = text.split(".")[0]
-        if root in table.params and absent.setdefault(root, value is None) != (value is None):
+    for text, root in roots.items():
+        missing = cell[text] is None
+        if absent.setdefault(root, missing) != missing:
             return False
     return True
 

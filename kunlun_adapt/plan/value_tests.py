@@ -34,7 +34,10 @@ class OneOf:
     values: tuple[Any, ...]
 
     def holds(self, value: Any) -> bool:
-        return any(value is v if isinstance(v, bool) else _same(value, v) for v in self.values)
+        for wanted in self.values:
+            if value is wanted if isinstance(wanted, bool) else _same(value, wanted):
+                return True
+        return False
 
     def expression(self, subject: Subject, read: str) -> str:
         if subject.prop == "dtype":

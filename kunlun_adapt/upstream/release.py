@@ -118,7 +118,7 @@ def open_release(
         wheel = fetch_wheel(
             version, cache_dir=cache_dir, offline=offline, progress=progress, pip=pip
         )
-        return _from_wheel(wheel, f"PyPI wheel {wheel.name}")
+        return _from_wheel(wheel, f"PyPI wheel {wheel.name}", cached=True)
     path = Path(spec).expanduser()
     if path.is_dir():
         return _from_directory(path, None)
@@ -147,8 +147,8 @@ def _version(text: str) -> Version | None:
         return None
 
 
-def _from_wheel(path: Path, origin: str) -> Release:
-    store = WheelStore(path)
+def _from_wheel(path: Path, origin: str, *, cached: bool = False) -> Release:
+    store = WheelStore(path, cached=cached)
     version = store.metadata_version() or _stated_version(store)
     if version is None or _version(version) is None:
         raise ReleaseError(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ast
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kunlun_adapt.upstream import syntax
 from kunlun_adapt.upstream.describe import Describer
@@ -10,9 +14,10 @@ from kunlun_adapt.upstream.found import Found, Lost, own_scopes
 from kunlun_adapt.upstream.lookup import ROOT, Lookup
 from kunlun_adapt.upstream.module import ModuleTable
 from kunlun_adapt.upstream.release import Release
-from kunlun_adapt.upstream.symbols import Missing, Symbol
+from kunlun_adapt.upstream.symbols import Location, Missing, Symbol
 
 if TYPE_CHECKING:
+    from kunlun_adapt.upstream.answers import Answers
     from kunlun_adapt.upstream.fetch import Progress
     from kunlun_adapt.upstream.index import Index
     from kunlun_adapt.upstream.suggest import Places
@@ -26,6 +31,7 @@ class Resolver:
         #: Told how far the building of the index is.
         self.progress = progress
         self._index: Index | None = None
+        self._kept: Answers | None = None
         self.lookup = Lookup(release)
         self._describer = Describer(self.lookup)
         self._places: Places | None = None
@@ -43,13 +49,35 @@ class Resolver:
             self._index = open_index(self.release, resolver=self, progress=self.progress)
         return self._index
 
-    def use_held_index(self) -> None:
-        """Follow names through the index where the cache has it: no module is parsed then."""
-        # Imported here: where nothing is held, nothing of it is needed.
+    def use_cache(self, cache_dir: Path | None = None) -> None:
+        """Answer from what earlier runs kept, and where they kept nothing, through their index."""
+        from kunlun_adapt.upstream.answers import answers_of
+
+        if self._kept is None:
+            self._kept = answers_of(self.release, cache_dir)
+        if self.lookup.known is None:
+            self.lookup.known = partial(self._known, cache_dir)
+
+    def keep_answers(self) -> None:
+        """Keep what was found for the next run, where `use_cache` found a place for it."""
+        if self._kept is not None:
+            self._kept.keep()
+
+    def recall(self, kind: str, key: str, make: Callable[[], Any]) -> Any:
+        """What `make` says of the release, in plain values; it is asked once for all runs.
+
+        `kind` has to change with the code behind `make` where that is not in this package.
+        """
+        return make() if self._kept is None else self._kept.recall(kind, key, make)
+
+    def _known(self, cache_dir: Path | None, module: str) -> ModuleTable | None:
+        """The table of a module where the cache has the index; it is opened for the first one."""
         from kunlun_adapt.upstream.index import held_index
 
+        self.lookup.known = None
         if self._index is None:
-            self._index = held_index(self)
+            self._index = held_index(self, cache_dir)
+        return None if self._index is None else self._index.table(module)
 
     @property
     def version(self) -> str:
@@ -62,11 +90,20 @@ class Resolver:
         A miss carries no suggestions; `suggest` adds them, which reads the whole release once.
         """
         if path not in self._answers:
-            found = self.find(path)
-            self._answers[path] = (
-                found if isinstance(found, Missing) else self._describer.describe(found, path)
-            )
+            self._answers[path] = self._resolved(path)
         return self._answers[path]
+
+    def _resolved(self, path: str) -> Symbol | Missing:
+        if self._kept is None:
+            return self._read(path)
+        from kunlun_adapt.upstream.answers import answer_of, answer_row
+
+        row = self._kept.recall("symbol", path, lambda: answer_row(self._read(path)))
+        return answer_of(path, row)
+
+    def _read(self, path: str) -> Symbol | Missing:
+        found = self.find(path)
+        return found if isinstance(found, Missing) else self._describer.describe(found, path)
 
     def definition(self, path: str) -> str | None:
         """The dotted path of what `path` leads to, None where it leads nowhere.
@@ -80,6 +117,9 @@ class Resolver:
 
     def is_async_generator(self, path: str) -> bool:
         """Whether a path leads to an `async def` that yields; false where its text is not had."""
+        return bool(self.recall("yields", path, lambda: self._yields(path)))
+
+    def _yields(self, path: str) -> bool:
         found = self.find(path)
         if isinstance(found, Missing) or found.table is None or found.binding is None:
             return False
@@ -106,19 +146,93 @@ class Resolver:
 
     def members(self, class_path: str) -> dict[str, Symbol]:
         """A class's methods and attributes by name, own and inherited; empty for no class."""
+        names = self.recall("members", class_path, lambda: self._member_names(class_path))
+        found = {name: self.resolve(f"{class_path}.{name}") for name in names}
+        return {name: item for name, item in found.items() if isinstance(item, Symbol)}
+
+    def _member_names(self, class_path: str) -> list[str]:
         owner = self.find(class_path)
         if isinstance(owner, Missing):
-            return {}
-        found: dict[str, Symbol] = {}
+            return []
+        names: dict[str, None] = {}
         for klass in self.lookup.mro(owner)[0]:
             scopes = [*own_scopes(klass)]
             scopes += [scope for donor in self.lookup.donors(klass) for scope in own_scopes(donor)]
-            for name in dict.fromkeys(name for scope in scopes for name in scope.bindings):
-                if name not in found:
-                    symbol = self.resolve(f"{class_path}.{name}")
-                    if isinstance(symbol, Symbol):
-                        found[name] = symbol
-        return found
+            names |= dict.fromkeys(name for scope in scopes for name in scope.bindings)
+        return list(names)
+
+    def guards(self, path: str) -> tuple[tuple[str | None, Location], ...]:
+        """The guard and the place of each definition of a name; none of a module or a miss.
+
+        It does not read what the definitions say, as `resolve` does.
+        """
+        rows = self.recall("guards", path, lambda: self._guards(path))
+        return tuple((guard, Location(file, line)) for guard, file, line in rows)
+
+    def _guards(self, path: str) -> list[tuple[str | None, str, int]]:
+        found = self.find(path)
+        if isinstance(found, Missing) or found.binding is None:
+            return []
+        places = [(item.guard, item.location) for item in (found, *found.others)]
+        return [(guard, place.file, place.line) for guard, place in places]
+
+    def assigned_at(self, module: str, name: str) -> tuple[Location, ...]:
+        """The assignments in a module's own body that bind a name."""
+        key = f"{module}.{name}"
+        rows = self.recall("assigned_at", key, lambda: list(self._assigned_at(module, name)))
+        return tuple(Location(file, line) for file, line in rows)
+
+    def _assigned_at(self, module: str, name: str) -> Iterator[tuple[str, int]]:
+        table = self.table(module)
+        if table is not None:
+            for item in table.scope.bindings.get(name, []):
+                if item.kind == "assignment":
+                    yield table.file, item.line
+
+    def decorated(self, module: str, decorator: str) -> tuple[tuple[str, Location], ...]:
+        """The texts with which a module calls a decorator first, each with the line below it."""
+        key = f"{module}:{decorator}"
+        rows = self.recall("decorated", key, lambda: list(self._decorated(module, decorator)))
+        return tuple((text, Location(file, line)) for text, file, line in rows)
+
+    def _decorated(self, module: str, decorator: str) -> Iterator[tuple[str, str, int]]:
+        table = self.table(module)
+        for bound in table.scope.bindings.values() if table is not None else ():
+            for binding in bound:
+                if table is None or decorator not in binding.decorators:
+                    continue
+                for item in getattr(table.node(binding), "decorator_list", ()):
+                    if isinstance(item, ast.Call) and ast.unparse(item.func) == decorator:
+                        for given in item.args[:1]:
+                            text = syntax.string_of(given)
+                            if text is not None:
+                                yield text, table.file, binding.line
+
+    def statement(self, symbol: Symbol) -> ast.stmt | None:
+        """The statement that defines a symbol, None where its text cannot be had."""
+        if not symbol.qualname:
+            return None
+        key = f"{symbol.module}:{symbol.qualname}:{symbol.location.line}"
+        text = self.recall("statement", key, lambda: self._text(symbol))
+        try:
+            return None if text is None else syntax.parse_span(text)
+        except (SyntaxError, ValueError):
+            return None
+
+    def _text(self, symbol: Symbol) -> str | None:
+        table = self.table(symbol.module)
+        if table is None:
+            return None
+        scope = table.scope
+        *owners, name = symbol.qualname.split(".")
+        for owner in owners:
+            inner = [b.scope for b in scope.bindings.get(owner, ()) if b.scope is not None]
+            if not inner:
+                return None
+            scope = inner[-1]
+        bound = scope.bindings.get(name, [])
+        here = [b for b in bound if b.line == symbol.location.line] or bound[-1:]
+        return table.text(here[0]) if here and here[0].kind != "served" else None
 
     def find(self, path: str) -> Found | Missing:
         """Follow a dotted path to its definition without reading what the definition says.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 def seal(path: Path) -> str:
     """Hash a file, record it beside the file, and return the hexadecimal SHA-256."""
-    digest = _sha256(path)
+    digest = hashed(path)
     _write(path, digest)
     return digest
 
@@ -36,17 +36,30 @@ def seal_holds(path: Path) -> bool:
     state = path.stat()
     if (state.st_size, state.st_mtime_ns) == (size, changed):
         return True
-    if _sha256(path) != digest:
+    if hashed(path) != digest:
         return False
     _write(path, digest)
     return True
+
+
+def sealed(path: Path) -> str | None:
+    """The recorded SHA-256 of a file that has not changed since; None where it has no seal."""
+    try:
+        recorded = json.loads(_seal_path(path).read_text(encoding="utf-8"))
+        state = path.stat()
+        unchanged = (state.st_size, state.st_mtime_ns) == (recorded["size"], recorded["mtime_ns"])
+        digest = recorded["sha256"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return digest if unchanged and isinstance(digest, str) else None
 
 
 def _seal_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
 
 
-def _sha256(path: Path) -> str:
+def hashed(path: Path) -> str:
+    """The hexadecimal SHA-256 of a file."""
     digest = hashlib.sha256()
     with path.open("rb") as stream:
         while block := stream.read(1 << 20):

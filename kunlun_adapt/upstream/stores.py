@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kunlun_adapt.upstream.errors import ReleaseError
+from kunlun_adapt.upstream.seal import hashed, sealed
 
 #: The largest real wheel is 0.5.23 with 123 MB, of which its largest Python file is below 1 MB.
 MAX_TOTAL_BYTES = 2 * 1024**3
@@ -47,11 +48,17 @@ class Store(Protocol):
 
 
 class WheelStore:
-    """The files of a wheel; raises ReleaseError where it is damaged, hostile or not SGLang's."""
+    """The files of a wheel; raises ReleaseError where it is damaged, hostile or not SGLang's.
 
-    def __init__(self, path: Path) -> None:
+    Beside a wheel in our own cache lies a seal that can be trusted; beside any other, anybody may
+    have put one.
+    """
+
+    def __init__(self, path: Path, *, cached: bool = False) -> None:
         self._path = path
+        self._cached = cached
         self._guard = threading.Lock()
+        self._sha256: str | None = None
         try:
             self._zip = zipfile.ZipFile(path)
         except FileNotFoundError:
@@ -138,6 +145,13 @@ class WheelStore:
 
     def files(self) -> Iterable[str]:
         return sorted(path for path in self._members if path.startswith(f"{PACKAGE}/"))
+
+    def sha256(self) -> str:
+        """The hexadecimal SHA-256 of the whole wheel; of a cached one it is on record."""
+        if self._sha256 is None:
+            known = sealed(self._path) if self._cached else None
+            self._sha256 = known or hashed(self._path)
+        return self._sha256
 
     def record(self) -> bytes | None:
         """The wheel's RECORD, which states the hash of each of its files, or None."""

@@ -265,7 +265,7 @@ def total_memory(device_id=0):
 
 
 def set_affinity(call):
-    return call.args["gpu_id"]
+    return call.args.get("gpu_id")
 
 
 def silu_golden(x, out):

@@ -141,7 +141,8 @@ EXAMPLES: dict[str, Example] = {
     "KA202": Example(
         lambda b: b.edit(MAP, "- {method: get_graph_runner_cls}",
                          '- {sglang: "<0.5.19", method: get_graph_runner_cls}'),
-        MAP, "graph_runner: \"sglang", suggests="{method: get_graph_runner_cls}",
+        MAP, "graph_runner: \"sglang",
+        suggests='{sglang: ">=0.5.19", method: get_graph_runner_cls}',
     ),
     "KA203": Example(
         lambda b: b.edit(INTERFACE, "supports_triton: bool = False",

@@ -84,6 +84,6 @@ EXAMPLES: dict[str, Example] = {
         lambda b: used(b).edit(MAP, AFFINITY, AFFINITY.replace("utils.common", "server_args"))
         .edit(MAP, "    why: pin each", '    excluded: [{sglang: ">=0.5.19", why: it is gone}]\n    why: pin each'),
         MAP, "sglang.srt.server_args.set_affinity",
-        suggests='{sglang: ">=0.5.19", target: sglang.srt.utils.common.set_affinity}',
+        suggests='- {sglang: ">=0.5.19", target: sglang.srt.utils.common.set_affinity, args: {gpu_id: gpu_id}, ',
     ),
 }  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from kunlun_adapt.check import check_release
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.usage import usage_row
-from kunlun_adapt.diagnostics import Finding, Severity
+from kunlun_adapt.diagnostics import CODES, Finding, Severity
 from kunlun_adapt.diagnostics.selection import Selection
 from kunlun_adapt.plan import make_plan
 from kunlun_adapt.upstream import Lock, LockFacts
@@ -137,3 +137,31 @@ def test_ignored_codes_are_not_spoken_of(bench: Bench) -> None:
     ):
         report = check_release(changed.catalog(), changed.resolver(), ignored=given.ignores)
         assert codes(unused(given.of_report(report).findings)) == said, given
+
+
+@pytest.mark.parametrize(
+    ("code", "what"),
+    [
+        ("KA101", "is an error in every release, and errors are not accepted"),
+        ("KA105", "is an error in every release, and errors are not accepted"),
+        ("KA310", "is information in every release, and only warnings are accepted"),
+    ],
+)
+def test_what_is_never_a_warning_is_to_be_removed(bench: Bench, code: str, what: str) -> None:
+    """No range of releases would help: there is none in which it is accepted."""
+    changed = accepting(bench, f"{{code: {code}, why: looked at}}")
+    found = only(changed.findings(), "KA012")
+    assert found.message == f"{code} {what}"
+    assert found.suggestion == "remove the entry"
+    gone = changed.edit(MAP, "common.set_affinity", "common.set_afinity_of_worker")
+    assert [f.message for f in unused(gone.findings())] == [found.message]
+
+
+def test_an_errors_code_that_may_warn_is_an_error_here(bench: Bench) -> None:
+    entry = "  - target: sglang.kernels.ops.activation.silu_and_mul\n    style: function\n"
+    accepts = "    accepts: [{code: KA104, why: nobody asks torch}]\n"
+    wrong = entry.replace("silu_and_mul", "silu_kernel")
+    changed = bench.edit(RECIPE, entry, wrong + accepts)
+    found = unused(changed.findings())
+    assert [f.message for f in found] == ["KA104 is an error here, and errors are not accepted"]
+    assert CODES["KA301"].never_warns is CODES["KA118"].never_warns is False

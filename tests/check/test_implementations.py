@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kunlun_adapt.check.implementations import Implementation, Implementations, NotFound
+from kunlun_adapt.check.implementations import Implementation, Implementations, NotFound, Unread
 from kunlun_adapt.diagnostics import Severity
 from kunlun_adapt.upstream import Lock, LockFacts
 from tests.check.bench import IMPLS, MAP, RECIPE, Bench
@@ -165,7 +165,8 @@ def test_what_cannot_be_told_is_not_judged(tmp_path: Path) -> None:
     assert find("our.a:one") is None
     assert find("our.a:two") is None  # it imports itself
     assert find("our.a:C.inherited") is None
-    assert find("nobody_has_this:one") is None
+    absent = find("nobody_has_this:one")
+    assert isinstance(absent, Unread) and not absent.there
 
 
 def test_our_own_package_is_read_where_it_is_installed(tmp_path: Path) -> None:
@@ -177,6 +178,115 @@ def test_our_own_package_is_read_where_it_is_installed(tmp_path: Path) -> None:
     assert near.suggestion == "did you mean kunlun_adapt.check.context?"
 
 
+LEADS_NOWHERE = [
+    ("os.path:nosuch", "os.path (posixpath.py) defines no nosuch"),
+    ("os:nosuch", "os (os.py) defines no nosuch"),
+    ("os:path.nosuch", "posixpath (posixpath.py) defines no nosuch"),
+    ("collections.abc:nosuch", "collections.abc (abc.py) defines no nosuch"),
+    ("json:nosuch", "json (__init__.py) defines no nosuch"),
+    ("json:JSONDecoder.nosuch", "json.decoder:JSONDecoder has no nosuch"),
+    ("json.nosuch:load", "there is no module json.nosuch"),
+    ("json.decoder.scanner:py_make_scanner", "there is no module json.decoder.scanner"),
+    ("sys:nosuch", "sys, which is built in, has no nosuch"),
+    ("sys.nosuch:intern", "there is no module sys.nosuch: sys is built in, and no package"),
+    ("yaml:nosuch", "yaml (__init__.py) defines no nosuch"),
+    ("sglang.srt.runner:Nosuch", "sglang 0.5.19: sglang.srt.runner does not define"),
+    ("sglang.srt.nosuch:Nosuch", "sglang 0.5.19: "),
+]
+LEADS_SOMEWHERE = [
+    *("os.path:join", "os:getcwd", "os:environ", "os:path.join", "collections.abc:Mapping"),
+    *("json:JSONDecoder.decode", "sys:intern", "signal:SIGINT", "socket:AF_INET", "ssl:OP_ALL"),
+    *("yaml:safe_load", "functools:partial", "sglang.srt.runner:GraphRunner", "io:StringIO"),
+]
+
+
+@pytest.mark.parametrize(("path", "says"), LEADS_NOWHERE)
+def test_other_modules_are_read_where_they_are_installed(
+    bench: Bench, path: str, says: str
+) -> None:
+    """Of the standard library too, and of upstream, whatever else the path is for."""
+    loaded = set(sys.modules)
+    found = only(bench.edit(RECIPE, "our_impls:swiglu", path).findings(), "KA301")
+    assert found.severity is Severity.ERROR
+    assert found.message.startswith(f"{path} leads nowhere: ") and says in found.message
+    assert not {m for m in set(sys.modules) - loaded if m.split(".")[0] == path.split(".")[0]}
+
+
+@pytest.mark.parametrize("path", LEADS_SOMEWHERE)
+def test_what_other_modules_have_is_not_complained_of(
+    tmp_path: Path, bench: Bench, path: str
+) -> None:
+    found = Implementations(tmp_path, bench.resolver()).find(path)
+    assert found is None or isinstance(found, Implementation)
+
+
+def test_a_compiled_module_is_said(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "workspace" / "vendor").mkdir(parents=True)
+    (tmp_path / "workspace" / "vendor" / "ops.cpython-310-x86_64-linux-gnu.so").touch()
+    found = only(bench.edit(RECIPE, "our_impls:swiglu", "vendor.ops:swiglu").findings(), "KA301")
+    assert found.severity is Severity.WARNING
+    assert found.message == (
+        "vendor.ops:swiglu cannot be checked here: vendor.ops is not there as Python source"
+    )
+    assert found.suggestion == "name a function of ours that calls it"
+
+
+@pytest.mark.parametrize("slip", ["kunlun_adpt.kernels.activation:swiglu", "our_imps:swiglu"])
+def test_a_slip_of_our_own_package_is_no_missing_package(bench: Bench, slip: str) -> None:
+    found = only(bench.edit(RECIPE, "our_impls:swiglu", slip).findings(), "KA301")
+    assert found.severity is Severity.ERROR
+    assert found.suggestion in ("did you mean kunlun_adapt?", "did you mean our_impls?")
+
+
+def test_upstreams_classes_are_said_once(bench: Bench) -> None:
+    for path in ('mha: "our_impls:Pool"', "sglang.srt.runner:GraphRunner"):
+        gone = (
+            path.partition(": ")[0] + ': "sglang.srt.runner:Gone"'
+            if " " in path
+            else "sglang.srt.runner:Gone"
+        )
+        assert codes(bench.edit(MAP, path, gone).findings()) == ["KA101"]
+    backend = bench.edit(MAP, "our_impls:Backend", "sglang.srt.runner:Gone")
+    assert codes(backend.findings()) == ["KA301"]
+    other = backend.version("0.5.30")
+    assert codes(other.findings()) == ["KA009"]
+
+
+NAMES = [
+    ("globals()['one'] = 1", True),
+    ("globals().update(one=1)", True),
+    ("mine = globals()\nmine['one'] = 1", True),
+    ("fill(globals())", True),
+    ("import sys\nsetattr(sys.modules[__name__], 'one', 1)", True),
+    ("import sys\nsys.modules[__name__] = Lazy()", True),
+    ("exec('one = 1')", True),
+    ("mine = globals()", False),
+    ("exec('one = 1', {})", False),
+    ("known = 'a' in globals()", False),
+    ("setattr(Other, 'one', 1)", False),
+]
+
+
+@pytest.mark.parametrize(("text", "may"), NAMES)
+def test_names_that_code_fills_in(tmp_path: Path, text: str, may: bool) -> None:
+    found = follower(tmp_path, {"our.py": f"{text}\n"}).find("our:one")
+    assert (found is None) is may
+
+
+def test_modules_that_another_one_registers(tmp_path: Path) -> None:
+    text = "import sys\nimport our_b as inner\nsys.modules['our.inner'] = inner\n"
+    files = {"our.py": text, "our_b.py": "def one(): pass\n"}
+    find = follower(tmp_path, files).find
+    assert isinstance(find("our.inner:one"), Implementation)
+    assert isinstance(find("our.inner:two"), NotFound)
+    assert isinstance(find("our.other:one"), NotFound)
+    itself = {"own.py": "import sys, own.inner as a\nsys.modules['own.inner'] = a\n"}
+    assert isinstance(follower(tmp_path, itself).find("own.inner:one"), Unread)
+    assert isinstance(find(f"our{'.inner' * 5000}:one"), NotFound)
+    made = {"made.py": "import sys\nsys.modules[__name__ + '.inner'] = make()\n"}
+    assert isinstance(follower(tmp_path, made).find("made.inner:one"), Unread)
+
+
 def test_a_class_is_replaced_by_a_class_and_a_call_taken_by_a_function(bench: Bench) -> None:
     hook = '  - {id: runner, why: ours, type: replace, impl: "our_impls:IMPL", at: [{target: sglang.srt.runner.GraphRunner}]}\n'
     whole = bench.edit(MAP, "hooks:\n", "hooks:\n" + hook)
@@ -185,3 +295,21 @@ def test_a_class_is_replaced_by_a_class_and_a_call_taken_by_a_function(bench: Be
     assert "is a function, and stands in for a class" in found.message
     called = bench.edit(MAP, '"our_impls:set_affinity"', '"our_impls:Pool"')
     assert "is a class, and a hook calls" in only(called.findings(), "KA302").message
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("os:getpid", "getpid (built in) is a function without Python source"),
+        ("sys:intern", "intern (built in) is a function without Python source"),
+        ("builtins:dict", "dict (built in) is a class, and a hook calls what implements it"),
+    ],
+)
+def test_a_hook_is_not_served_by_the_interpreters_own(bench: Bench, path: str, says: str) -> None:
+    found = only(bench.edit(MAP, "our_impls:set_affinity", path).findings(), "KA302")
+    assert found.message.startswith(says) and found.severity is Severity.ERROR
+    assert found.suggestion is not None and "name a function" in found.suggestion
+    assert (found.binding, str(found.position)) == (
+        "affinity",
+        bench.place(MAP, '"our_impls:set_affinity"'),
+    )

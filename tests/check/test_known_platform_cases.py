@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from kunlun_adapt.check.server_args import server_arg, takes
 from kunlun_adapt.diagnostics import Finding, Severity
 from kunlun_adapt.documents import load_catalog
 from kunlun_adapt.plan import make_plan
-from kunlun_adapt.upstream import Resolver, open_release
+from tests.check.real import facts, upstream_line
 from tests.check.said import only
 
 pytestmark = pytest.mark.upstream
@@ -26,11 +25,6 @@ HOOKS = "\nhooks:\n"
 DETOKENIZER = "sglang.srt.managers.detokenizer_manager.DetokenizerManager"
 
 Check = Callable[..., tuple[Finding, ...]]
-
-
-@cache
-def facts(version: str) -> Resolver:
-    return Resolver(open_release(version))
 
 
 @pytest.fixture
@@ -80,8 +74,10 @@ def test_the_question_for_graphs_became_a_capability(check: Check) -> None:
     key = "factory/capabilities.graph_capture"
     assert about(check("0.5.21", GRAPHS), "KA201", "KA202", "KA208", binding=key) == []
     found = only(about(check("0.5.22", GRAPHS), "KA201", "KA202", "KA208", binding=key), "KA201")
+    assert found.severity is Severity.ERROR
     assert "has no support_cuda_graph" in found.message
-    assert str(found.upstream).startswith("sglang/srt/platforms/interface.py:")
+    assert upstream_line("0.5.22", found).startswith("class SRTPlatform(")
+    assert "field: capabilities.graph_capture}" in (found.suggestion or "")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +95,9 @@ def test_the_pool_of_sparse_attention_was_renamed_twice(
     if now is None:
         assert found == []
     else:
-        assert now in (only(found, "KA201").suggestion or "")
+        told = only(found, "KA201")
+        assert "has no get_nsa_kv_pool_cls" in told.message and now in (told.suggestion or "")
+        assert upstream_line(version, told).startswith("class SRTPlatform(")
 
 
 RUNS = f"{DETOKENIZER.rpartition('.')[0]}.run_detokenizer_process"

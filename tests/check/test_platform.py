@@ -34,6 +34,16 @@ def test_a_capability_that_upstream_renamed(bench: Bench) -> None:
     assert "field: capabilities.triton_kernels" in (findings["KA203"].suggestion or "")
 
 
+def test_a_question_that_became_a_capability(bench: Bench) -> None:
+    spelled = '{sglang: "<0.5.18", method: support_cuda_graph}\n    - {sglang: ">=0.5.18", field: capabilities.graph_capture}'
+    changed = bench.edit(MAP, spelled, "{method: support_cuda_graph}")
+    found = only([f for f in changed.findings() if f.code == "KA201"], "KA201")
+    assert found.suggestion == (
+        'interface.capabilities.graph_capture: add {sglang: ">=0.5.19", '
+        "field: capabilities.graph_capture}"
+    )
+
+
 def test_a_member_that_is_gone_without_a_like(bench: Bench) -> None:
     changed = bench.edit(INTERFACE, "def get_graph_runner_cls", "def zzz")
     found = only(changed.findings(), "KA201")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kunlun_adapt.check import check_release
+from kunlun_adapt.check.usage import CODES_OF_USAGE
 from kunlun_adapt.diagnostics import Finding, Severity
 from kunlun_adapt.documents import load_catalog
 from kunlun_adapt.upstream import Resolver, open_release
@@ -49,7 +50,12 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
             assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times"
             text = text.replace(old, new)
         path.write_text(text, encoding="utf-8")
-        report = check_release(load_catalog(tmp_path), facts(version), beyond_claims=beyond)
+        report = check_release(
+            load_catalog(tmp_path),
+            facts(version),
+            beyond_claims=beyond,
+            ignored=(*CODES_OF_USAGE, "KA108").__contains__,
+        )
         return tuple(f for f in report.findings if f.severity is not Severity.INFO)
 
     return run
@@ -209,3 +215,20 @@ def test_server_arguments_are_known_where_a_class_lists_them(check: Check) -> No
 
 def test_the_release_that_all_claim_stays_without_findings_beyond_the_claims(check: Check) -> None:
     assert [(str(f.position), f.message) for f in check("0.5.19", beyond=True)] == []
+
+
+@pytest.mark.parametrize("version", ["0.5.11", "0.5.13"])
+def test_a_module_that_is_gone_has_a_place_and_a_way_out(version: str) -> None:
+    report = check_release(
+        load_catalog(ROOT),
+        facts(version),
+        beyond_claims=True,
+        ignored=lambda code: code in CODES_OF_USAGE,
+    )
+    missing = [f for f in report.findings if f.code == "KA101"]
+    assert missing
+    for found in missing:
+        assert found.upstream is not None and found.upstream.file.endswith(".py"), found
+        assert found.suggestion, found
+    runner = next(f for f in missing if f.binding == "factory/graph_runner")
+    assert 'add {member: graph_runner, sglang: "<0.5.1' in (runner.suggestion or "")

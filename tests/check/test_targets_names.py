@@ -69,6 +69,18 @@ def test_a_second_name_of_what_is_used_by_its_first(bench: Bench) -> None:
     assert found.target == FREE
 
 
+def test_a_name_that_is_handed_on_and_assigned_under_a_guard_is_a_reexport(bench: Bench) -> None:
+    changed = bench.add("sglang/srt/fast.py", "def free(size):\n    pass\n")
+    changed = changed.add(
+        "sglang/srt/here.py",
+        "from sglang.srt.fast import free\nif is_npu():\n    free = 3\n\ndef go():\n    free(1)\n",
+    )
+    changed = changed.edit(MAP, *hook("around", "sglang.srt.here.free", SIZE))
+    found = only(about(changed, "KA108"), "KA108")
+    assert "is a re-export of sglang.srt.fast.free" in found.message
+    assert str(found.upstream) == "sglang/srt/here.py:1"
+
+
 BASE = "class Base:\n"
 LOAD = "class Base:\n            def load(self, model):\n                return model\n\n"
 GRAPH_LOAD = "sglang.srt.runner.GraphRunner.load"
@@ -167,6 +179,17 @@ def test_a_class_around_the_target_that_is_for_another_device(bench: Bench) -> N
     assert "`_is_npu`" in only(changed.findings(), "KA112").message
 
 
+def test_an_import_that_is_for_another_device_is_the_place_to_look_at(bench: Bench) -> None:
+    changed = bench.add("sglang/srt/fast.py", "def free(size):\n    pass\n")
+    changed = changed.add(
+        "sglang/srt/here.py",
+        "if _is_hip:\n    from sglang.srt.fast import free\n\ndef go():\n    free(1)\n",
+    )
+    changed = changed.edit(MAP, *hook("around", "sglang.srt.here.free", SIZE))
+    found = only(about(changed, "KA112"), "KA112")
+    assert str(found.upstream) == "sglang/srt/here.py:2"
+
+
 VARIANTS = """\
 if {first}:
     def free(size):
@@ -193,3 +216,25 @@ def test_variants_with_different_signatures(
     changed = bench.add(COMMON, VARIANTS.format(first=first, parameters=parameters))
     changed = changed.edit(MAP, *hook("around", FREE, SIZE))
     assert bool(about(changed, "KA113")) is differ
+
+
+FAST = "def quick(size):\n    pass\ndef slow(size, device):\n    pass\n"
+BY_NAME = "if _is_cuda:\n    free = quick\nelse:\n    free = slow\n"
+BESIDE = "if version > 1:\n    free = quick\nelse:\n    def free(size, device):\n        pass\n"
+LATER = "from sglang.srt.fast import quick as free\n" + BESIDE.replace("free = quick", "pass")
+
+
+@pytest.mark.parametrize(
+    ("text", "suggests"),
+    [
+        (FAST + BY_NAME, "bind each under its own path: target: {m}.quick and target: {m}.slow"),
+        (FAST + BESIDE, "make sure that the guard of the first holds"),
+        (LATER, "make sure that no guard of the others holds"),
+    ],
+)
+def test_what_to_do_about_several_signatures(bench: Bench, text: str, suggests: str) -> None:
+    changed = bench.add("sglang/srt/fast.py", FAST).add(COMMON, text)
+    changed = changed.edit(MAP, *hook("around", FREE, SIZE))
+    found = only(about(changed, "KA113"), "KA113")
+    said = suggests.format(m="sglang.srt.utils.common")
+    assert found.suggestion is not None and found.suggestion.startswith(said)

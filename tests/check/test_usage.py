@@ -107,6 +107,27 @@ def test_what_is_imported_later_or_repaired_is_no_copy(bench: Bench) -> None:
     assert not repaired.findings()
 
 
+def test_the_whole_of_what_is_repaired_is_suggested(bench: Bench) -> None:
+    kept = "    value: false\n    repair: [sglang.srt.engine.ENABLED]\n"
+    copied = used(bench).add(ENGINE, COPY).add("sglang/srt/other.py", COPY).edit(MAP, *SETS)
+    changed = loaded(loaded(copied, "sglang.srt.engine"), "sglang.srt.other")
+    found = only(changed.edit(MAP, "    value: false\n", kept).findings(), "KA117")
+    assert "is copied on import in sglang/srt/other.py:2, and" in found.message
+    both = "`repair: [sglang.srt.engine.ENABLED, sglang.srt.other.ENABLED]`"
+    assert found.suggestion == f"repair the copies: {both}"
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_what_hands_a_constant_on_is_no_copy_of_itself(bench: Bench, other: bool) -> None:
+    sets = hook("set", "sglang.srt.engine.ENABLED", "value: false")
+    copied = loaded(used(bench).add(ENGINE, COPY).edit(MAP, *sets), "sglang.srt.engine")
+    if other:
+        copied = loaded(copied.add("sglang/srt/other.py", COPY), "sglang.srt.other")
+    found = [f for f in copied.findings() if f.code == "KA117"]
+    tips = ["repair the copies: `repair: [sglang.srt.other.ENABLED]`"] if other else []
+    assert [f.suggestion for f in found] == tips
+
+
 def test_what_is_computed_from_a_constant_on_import_counts(bench: Bench) -> None:
     changed = used(bench).add(COMMON, "\nLIMIT = 8 if ENABLED else 4\n").edit(MAP, *SETS)
     found = only(changed.findings(), "KA117")
@@ -269,7 +290,27 @@ def test_a_name_that_stands_elsewhere_is_told(bench: Bench) -> None:
     changed = used(bench).edit(MAP, AFFINITY, MOVED).edit(MAP, "    why: pin each", GONE)
     found = only(changed.findings(), "KA121")
     assert f"where {PINNED} has the same name" in found.message
-    assert found.suggestion == f'{{sglang: ">=0.5.19", target: {PINNED}}}'
+    said = f'- {{sglang: ">=0.5.19", target: {PINNED}, args: {{gpu_id: gpu_id}}, ignores: '
+    assert found.suggestion is not None and found.suggestion.startswith(said)
+    assert found.suggestion.endswith("; and drop the exclusion")
+
+
+def test_of_several_places_of_a_name_the_nearest_is_told(bench: Bench) -> None:
+    far = "def set_affinity(gpu_id, tp_size, nnodes=1):\n    return 0\n"
+    changed = used(bench).add("sglang/srt/alien/common.py", far)
+    changed = changed.edit(MAP, AFFINITY, AFFINITY.replace("utils.common", "utils.gone"))
+    found = only(changed.edit(MAP, "    why: pin each", GONE).findings(), "KA121")
+    assert f"where {PINNED} has the same name" in found.message
+    assert str(found.upstream) == "sglang/srt/utils/common.py:4"
+
+
+def test_what_the_ranges_leave_out_is_told_at_the_entry_that_names_it(bench: Bench) -> None:
+    narrow = MOVED.replace(">=0.5.18", ">=0.5.18,<0.5.19")
+    found = [f for f in used(bench).edit(MAP, AFFINITY, narrow).findings() if f.code == "KA121"]
+    told = only(found, "KA121")
+    assert told.suggestion is not None and "exclusion" not in told.suggestion
+    changed = used(bench).edit(MAP, AFFINITY, narrow)
+    assert str(told.position) == changed.place(MAP, "sglang.srt.server_args.set_affinity")
 
 
 def test_an_exclusion_is_believed_where_nothing_like_it_is_there(bench: Bench) -> None:

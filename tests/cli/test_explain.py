@@ -142,6 +142,23 @@ def test_a_code_that_does_not_exist(run: Run, name: str, near: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("nosuch", ""),
+        ("frobnicate", ""),
+        ("silu_mul", "silu_and_mul"),
+        ("affinity", "worker-affinity"),
+        ("graph_runer", "factory/graph_runner"),
+    ],
+)
+def test_only_what_is_like_a_name_is_proposed(run: Run, name: str, near: str) -> None:
+    result = run("explain", name, "--sglang", "0.5.19", "--quiet")
+    assert result.exit_code == 2 and f"nothing is called '{name}'" in result.stderr
+    proposed = result.stderr.partition("did you mean ")[2].strip(" ?\n").split(", ")
+    assert proposed[0] == near, result.stderr
+
+
+@pytest.mark.parametrize(
     ("key", "id"),
     [
         ("kv_pool.mha", "factory/kv_pool.mha"),

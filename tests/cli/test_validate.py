@@ -61,9 +61,18 @@ def test_a_release_that_is_not_claimed(run: Run) -> None:
 def test_a_release_without_the_interface(run: Run, edit: Edit) -> None:
     root = edit({'sglang: ">=0.5.17,<0.5.24"': 'sglang: ">=0.5.9,<0.5.24"'})
     result = run("validate", "--workspace", root, "--sglang", "0.5.9", "--format", "json")
-    findings = json.loads(result.stdout)["releases"][0]["findings"]
+    report = json.loads(result.stdout)["releases"][0]
     assert result.exit_code == 1
-    assert "KA205" in [f["code"] for f in findings]
+    assert "KA205" in [f["code"] for f in report["findings"]]
+    counts = report["bindings"]
+    assert (counts["bound"], counts["planned"]) == (0, 0) and counts["excluded"] > 250
+    listed = run("list", "bindings", "--workspace", root, "--sglang", "0.5.9", "--format", "json")
+    bindings = json.loads(listed.stdout)["bindings"]
+    assert len(bindings) == counts["excluded"]
+    assert {b["status"] for b in bindings} == {"excluded"}
+    assert {b["why"] for b in bindings} == {
+        "sglang 0.5.9 has no sglang.srt.platforms and no sglang.srt.plugins"
+    }
 
 
 def test_a_required_method_that_is_gone(run: Run, edit: Edit) -> None:

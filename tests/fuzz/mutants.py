@@ -8,6 +8,7 @@ byte by byte.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import random
 import re
@@ -166,9 +167,9 @@ def _set(places: Places, chooser: random.Random) -> None:
     if leaves:
         container, index, name = chooser.choice(leaves)
         pool = BY_KEY.get(name) or _like(str(container[index]))
-        container[index] = _plain(
-            chooser.choice(pool if chooser.random() < 0.8 else chooser.choice(POOLS))
-        )
+        text = chooser.choice(pool if chooser.random() < 0.8 else chooser.choice(POOLS))
+        # A copy: what one mutant does to its own list must not be in the next one's.
+        container[index] = copy.deepcopy(_plain(text))
 
 
 def _dropped(places: Places, chooser: random.Random) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import time
 import warnings
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 from kunlun_adapt.check import check_release
 from kunlun_adapt.cli import app
 from kunlun_adapt.documents import load_catalog
+from kunlun_adapt.locate import workspace_files
 from kunlun_adapt.upstream import Resolver, open_release
 from kunlun_adapt.upstream.stores import Store
 from tests.fuzz.wheels import damage, reduced_wheel
@@ -26,7 +28,11 @@ LONGEST = 5.0
 """Seconds of processor time beyond those of the sound wheel after which a run counts as hanging."""
 
 _sound = 60.0
-"""Seconds of processor time that the sound wheel took; it is the first to be tried."""
+"""Seconds of processor time that the sound wheel took where the lock knows nothing of it.
+
+A damaged wheel is another release to the lock, so what is looked for in all its files is looked for
+again; the sound one would be spared that.
+"""
 
 
 class Hang(BaseException):
@@ -69,10 +75,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         check_release(load_catalog(ROOT), Resolver(release))
     folder = tmp_path_factory.mktemp("wheel")
     data = reduced_wheel(release, store.asked, folder / "whole.whl")
+    workspace = folder / "workspace"
+    for name, path in workspace_files(ROOT):
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, workspace / name)
     (folder / "sound").mkdir()
     global _sound
     start = time.process_time()
-    validated(data, folder / "sound")
+    validated(data, folder / "sound", workspace)
     _sound = time.process_time() - start
     return data
 
@@ -83,13 +93,13 @@ def test_the_undamaged_wheel_is_fine(wheel: bytes, tmp_path: Path) -> None:
     assert code == 0 and f"sglang {RELEASE}:" in said, said
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_a_damaged_wheel(wheel: bytes, tmp_path: Path, seed: int) -> None:
     try_one(wheel, tmp_path, seed)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seed", range(20, 200))
+@pytest.mark.parametrize("seed", range(10, 200))
 def test_many_damaged_wheels(wheel: bytes, tmp_path: Path, seed: int) -> None:
     try_one(wheel, tmp_path, seed)
 
@@ -106,12 +116,12 @@ def try_one(wheel: bytes, folder: Path, seed: int) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["cache", "sglang.whl"], note
 
 
-def validated(data: bytes, folder: Path) -> tuple[int, str]:
+def validated(data: bytes, folder: Path, workspace: Path = ROOT) -> tuple[int, str]:
     """Run the command on a wheel; a cache that starts empty shows what it leaves behind."""
     path = folder / "sglang.whl"
     path.write_bytes(data)
     (folder / "cache").mkdir()
-    arguments = ["validate", "--workspace", str(ROOT), "--sglang", str(path), "--offline"]
+    arguments = ["validate", "--workspace", str(workspace), "--sglang", str(path), "--offline"]
     runner = CliRunner(env={"KUNLUN_ADAPT_CACHE": str(folder / "cache")})
 
     def hangs(number: int, frame: FrameType | None) -> None:

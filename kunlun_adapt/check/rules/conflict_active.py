@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.proposed import around, leave_out
+from kunlun_adapt.check.ranges import ranged
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.plan import Plan
 
@@ -25,10 +27,21 @@ def rule(context: Context) -> Iterable[Finding]:
                         f"stay alone: {conflict.decision}",
                         context.document.at("conflicts", i, "between", j),
                         binding=name,
-                        suggestion=f"leave {name} out where {keep} holds: "
-                        f'`excluded: [{{sglang: "=={context.release}", why: "…"}}]`, or another '
-                        "profile or range",
+                        suggestion=_mend(context, plan, name, keep),
                     )
+
+
+def _mend(context: Context, plan: Plan, name: str, keep: str) -> str:
+    """Only hooks and the places of operators have `excluded`."""
+    if any(g.binding == name for g in ranged(context)):
+        how = f"{leave_out(context, name)}, or another profile or range"
+    elif any(k.recipe.model.name == name for k in plan.kernels):
+        how = f"{leave_out(context, None)} on each of its `binds`, or another range"
+    elif any(name in (m.key, m.binding.id) for m in plan.members):
+        return f"give the map no {name} of its own, or decide to keep it and not {keep}"
+    else:
+        how = f"a `sglang` that does not hold for {around(context).text}, or another profile"
+    return f"leave {name} out where {keep} holds: {how}"
 
 
 def _bound(plan: Plan) -> set[str]:

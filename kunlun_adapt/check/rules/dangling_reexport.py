@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.importable import Importable, modules_of
-from kunlun_adapt.check.targets import bound, lost, where_now
+from kunlun_adapt.check.moves import where_now
+from kunlun_adapt.check.targets import Lost, bound, lost
 from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.upstream import Resolver, Suggestion, Symbol
+from kunlun_adapt.upstream.importable import Importable, modules_of
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -15,9 +18,12 @@ def rule(context: Context) -> Iterable[Finding]:
 
     A module in which such an import stands cannot be imported, so nothing in it can be bound.
     """
+    importable = None if context.reader is None else Importable(context.reader)
     for found in lost(context):
         if found.code == "KA103":
             use, missing = found.use, found.missing
+            if context.reader is not None and importable is not None:
+                found = _by_definition(context.reader, importable, found)
             yield Finding.of(
                 "KA103",
                 f"{use.path} is re-exported in sglang {context.release}, but does not exist: "
@@ -28,13 +34,29 @@ def rule(context: Context) -> Iterable[Finding]:
                 upstream=missing.at,
                 suggestion=where_now(context, found),
             )
-    yield from _not_importable(context)
+    if importable is not None:
+        yield from _not_importable(context, importable)
 
 
-def _not_importable(context: Context) -> Iterator[Finding]:
+def _by_definition(reader: Resolver, importable: Importable, found: Lost) -> Lost:
+    """Name what is near by its definition where its own path leads into a broken module."""
+    places: dict[str, Suggestion] = {}
+    for place in found.missing.suggestions:
+        symbol = reader.resolve(place.path)
+        if isinstance(symbol, Symbol) and any(
+            importable.broken(module) for module in modules_of(reader, symbol)
+        ):
+            if importable.broken(symbol.module):
+                continue
+            place = replace(place, path=symbol.resolved, location=symbol.location)
+        places.setdefault(place.path, place)
+    missing = replace(found.missing, suggestions=tuple(places.values()))
+    return replace(found, missing=missing)
+
+
+def _not_importable(context: Context, importable: Importable) -> Iterator[Finding]:
     if context.reader is None:
         return
-    importable = Importable(context.reader)
     for item in bound(context):
         if item.symbol.kind == "external":
             continue

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.moves import edit
+from kunlun_adapt.check.targets import Use
 from kunlun_adapt.check.usage import usage_findings
 from kunlun_adapt.check.use_sites import UseSites, is_test
-from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.documents import in_range
 from kunlun_adapt.documents.platform_map import Exclusion
 from kunlun_adapt.plan import Binding
@@ -33,19 +35,33 @@ MANY = 3
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A binding that does not hold in the release, and its target's path."""
+    """A binding that does not hold in the release, and the entry that names its target."""
 
     binding: Binding
     target: str
+    position: Position
+    entry: Mapping[str, Any]
+    stated: bool
+    """Whether `excluded` says so, not only the ranges."""
 
 
 def rule(context: Context) -> Iterable[Finding]:
     """Report exclusions of releases that have the target elsewhere."""
-    return (finding for finding in usage_findings(context) if finding.code == "KA121")
+    found = [finding for finding in usage_findings(context) if finding.code == "KA121"]
+    known = {(left.binding.id, left.target): left for left in left_out(context)} if found else {}
+    for finding in found:
+        left = known.get((finding.binding or "", finding.target or ""))
+        if left is not None and finding.suggestion is not None:
+            # The lock keeps where it is; the edit depends on more than the lock's digest knows.
+            tip = _suggestion(context, left, finding.suggestion)
+            yield replace(finding, position=left.position, suggestion=tip)
 
 
 def search(sites: UseSites) -> Iterator[Finding]:
-    """Look for the name, and the body that the lock last saw, of each target that is left out."""
+    """Look for the name, and the body that the lock last saw, of each target that is left out.
+
+    What a finding suggests is the bare path: the rule makes the edit of it.
+    """
     for left in left_out(sites.context):
         if not isinstance(sites.context.facts.resolve(left.target), Missing):
             continue
@@ -56,12 +72,19 @@ def search(sites: UseSites) -> Iterator[Finding]:
             "KA121",
             f"{left.binding.id} leaves out sglang {sites.context.release}, where {where.path} has "
             f"{why}",
-            left.binding.position,
+            left.position,
             binding=left.binding.id,
             target=left.target,
             upstream=where.location,
-            suggestion=f'{{sglang: ">={sites.context.release}", target: {where.path}}}',
+            suggestion=where.path,
         )
+
+
+def _suggestion(context: Context, left: LeftOut, path: str) -> str:
+    missing = context.facts.resolve(left.target)
+    entry = {k: v for k, v in left.entry.items() if k != "excluded"}
+    use = Use(left.target, missing, left.position, left.binding.id, "target", entry)
+    return edit(context, use, path) + ("; and drop the exclusion" if left.stated else "")
 
 
 def left_out(context: Context) -> Iterator[LeftOut]:
@@ -77,15 +100,22 @@ def left_out(context: Context) -> Iterator[LeftOut]:
     for entry in context.catalog.hooks:
         hook = entry.hook
         binding = excluded.get(hook.id)
-        if binding is not None and (hook.status == "active" or _stated(context, hook.excluded)):
-            yield LeftOut(binding, binding.target)
+        stated = _stated(context, hook.excluded)
+        if binding is not None and (hook.status == "active" or stated):
+            index = [at.target for at in hook.at].index(binding.target)
+            place = entry.document.at(*entry.path, "at", index, "target")
+            said = hook.at[index].model_dump(exclude_unset=True)
+            yield LeftOut(binding, binding.target, place, said, stated)
     for recipe in context.operators:
-        for bind in recipe.model.binds:
+        for i, bind in enumerate(recipe.model.binds):
             name = bind.id or bind.target.rpartition(".")[2]
             binding = excluded.get(f"{recipe.model.name}/{name}")
             active = recipe.model.status == bind.status == "active"
-            if binding is not None and (active or _stated(context, bind.excluded)):
-                yield LeftOut(binding, bind.target)
+            stated = _stated(context, bind.excluded)
+            if binding is not None and (active or stated):
+                place = recipe.at("binds", i, "target")
+                said = bind.model_dump(exclude_unset=True)
+                yield LeftOut(binding, bind.target, place, said, stated)
 
 
 def _stated(context: Context, exclusions: list[Exclusion]) -> bool:
@@ -93,11 +123,11 @@ def _stated(context: Context, exclusions: list[Exclusion]) -> bool:
 
 
 def _elsewhere(sites: UseSites, target: str) -> tuple[Definition | None, str]:
-    """The one place that has the target's body or its name, and which of the two."""
+    """The nearest place that has the target's body or its name, and which of the two."""
     for fingerprint in locked_fingerprints(sites.context, target):
         same = [d for d in sites.index.by_fingerprint(fingerprint) if not is_test(d.module)]
         if 0 < len(same) <= MANY:
-            return same[0], "the body that the lock knows"
+            return _nearest(same, target), "the body that the lock knows"
     owner, _, leaf = target.rpartition(".")
     if leaf in COMMON or leaf.startswith("__"):
         return None, ""
@@ -107,7 +137,18 @@ def _elsewhere(sites: UseSites, target: str) -> tuple[Definition | None, str]:
         found = [d for d in found if d.qualname == f"{klass}.{leaf}"]
     else:
         found = [d for d in found if "." not in d.qualname]
-    return (found[0], "the same name") if 0 < len(found) <= MANY else (None, "")
+    return (_nearest(found, target), "the same name") if 0 < len(found) <= MANY else (None, "")
+
+
+def _nearest(found: list[Definition], target: str) -> Definition:
+    """Of several places the one whose path has most in common with the target's."""
+    owner = target.rpartition(".")[0].split(".")
+
+    def shared(place: Definition) -> int:
+        pairs = zip(place.path.split("."), owner, strict=False)
+        return next((i for i, (one, other) in enumerate(pairs) if one != other), len(owner))
+
+    return max(found, key=shared)
 
 
 def locked_fingerprints(context: Context, target: str) -> list[str]:

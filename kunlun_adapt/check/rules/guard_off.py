@@ -10,7 +10,6 @@ from kunlun_adapt.check.targets import bound
 from kunlun_adapt.check.wording import listed
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.upstream import Location, Missing, Symbol
-from kunlun_adapt.upstream.found import Found
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -40,24 +39,33 @@ def _off(context: Context, symbol: Symbol, reports: set[str]) -> tuple[str, Loca
     """Return the guard that keeps a symbol, or a class around it, from being defined."""
     guards = [item.guard for item in definitions(symbol)]
     if not any(can_hold(guard, reports) for guard in guards):
-        return _named(guards), symbol.location
+        return _named(guards), _guarded_at(context, symbol, reports)
     for owner in _owners(context, symbol):
-        guards = [owner.guard, *(other.guard for other in owner.others)]
+        guards = [guard for guard, _ in owner]
         if not any(can_hold(guard, reports) for guard in guards):
-            return _named(guards), owner.location
+            return _named(guards), owner[0][1]
     return None
+
+
+def _guarded_at(context: Context, symbol: Symbol, reports: set[str]) -> Location:
+    """Return the line under the guard: the import where the definition itself has none."""
+    defined = context.facts.resolve(symbol.resolved) if symbol.via else symbol
+    if isinstance(defined, Missing):
+        return symbol.location
+    there = any(can_hold(item.guard, reports) for item in definitions(defined))
+    return symbol.via[0] if symbol.via and there else symbol.location
 
 
 def _named(guards: list[str | None]) -> str:
     return " or ".join(dict.fromkeys(guard for guard in guards if guard))
 
 
-def _owners(context: Context, symbol: Symbol) -> Iterator[Found]:
-    """Yield the classes in which a symbol is named."""
+def _owners(context: Context, symbol: Symbol) -> Iterator[tuple[tuple[str | None, Location], ...]]:
+    """Yield the guards and places of the classes in which a symbol is named."""
     path = symbol.path.rpartition(".")[0]
     while path and context.reader is not None:
-        owner = context.reader.find(path)
-        if isinstance(owner, Missing) or owner.binding is None:
+        owner = context.reader.guards(path)
+        if not owner:
             return
         yield owner
         path = path.rpartition(".")[0]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.impl_calls import call_text, faults, wanted
 from kunlun_adapt.check.impl_uses import ImplUse, find, impl_uses
-from kunlun_adapt.check.implementations import Implementation
+from kunlun_adapt.check.implementations import BUILT_IN, Implementation
 from kunlun_adapt.diagnostics import Finding
 
 
@@ -39,11 +39,14 @@ def rule(context: Context) -> Iterable[Finding]:
 def _kind(context: Context, use: ImplUse) -> Iterator[Finding]:
     """A class is replaced by a class, and what is called by what takes the call."""
     found = find(context, use.path) if use.kind else None
-    if not isinstance(found, Implementation) or found.kind not in ("class", "function"):
+    if not isinstance(found, Implementation) or found.kind not in ("class", "function", BUILT_IN):
         return
     if found.kind == use.kind:
         return
-    if use.kind == "class":
+    if found.kind == BUILT_IN and use.kind == "function":
+        fault = "is a function without Python source, and none of these reads a `call`"
+        tip = "name a function of ours that takes `call`, and let it call this one"
+    elif use.kind == "class":
         fault = "is a function, and stands in for a class: nothing could derive from it"
         tip = "name a class of ours, or hook a method of upstream's"
     else:

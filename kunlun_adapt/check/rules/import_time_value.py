@@ -56,11 +56,11 @@ def _copies(sites: UseSites, site: Site) -> list[Location]:
         early = sites.imported_early(item.module, site) and not is_test(item.module)
         if item.scope or item.type_checking or not early or holds(item.guard, DEVICE) is False:
             continue
-        if f"{item.module}.{item.name}" not in site.repaired:
+        if f"{item.module}.{item.name}" not in (*site.repaired, *site.names):
             found[item.location] = item.module
     for reference in sites.too_early(site):
         held = f"{reference.module}.{reference.within}"
-        if reference.kind != "annotation" and held not in site.repaired:
+        if reference.kind != "annotation" and held not in (*site.repaired, *site.names):
             found[reference.location] = reference.module
     return list(found)
 
@@ -75,4 +75,4 @@ def _suggestion(sites: UseSites, site: Site, places: list[Location]) -> str:
     ]
     if not names:
         return "bind what was computed from it as well"
-    return f"repair the copies: `repair: [{', '.join(names)}]`"
+    return f"repair the copies: {site.repair_with(names)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from kunlun_adapt.check.bodies import statement
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.documents import in_range
@@ -64,7 +63,7 @@ def _served_by(context: Context, registry: object, architecture: str) -> Locatio
         if text is None or architecture.encode() not in text:
             continue
         entry = context.facts.resolve(f"{module}.{ENTRY}")
-        node = statement(reader, entry) if isinstance(entry, Symbol) else None
+        node = reader.statement(entry) if isinstance(entry, Symbol) else None
         value = getattr(node, "value", None)
         named = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} if value else set()
         if architecture in named or (
@@ -99,7 +98,7 @@ def _in_table(context: Context, table: object) -> dict[str, Location]:
     """The keys with which a table of upstream's begins."""
     if context.reader is None or not isinstance(table, Symbol):
         return {}
-    node = statement(context.reader, table)
+    node = context.reader.statement(table)
     value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
     if not isinstance(value, ast.Dict):
         return {}
@@ -112,20 +111,9 @@ def _in_table(context: Context, table: object) -> dict[str, Location]:
 
 def _decorated(context: Context, registers: Symbol) -> dict[str, Location]:
     """The names under which functions of the same module are registered by a decorator."""
-    reader = context.reader
-    table = reader.table(registers.module) if reader is not None else None
-    found: dict[str, Location] = {}
-    for bound in table.scope.bindings.values() if table is not None else ():
-        for binding in bound:
-            if table is None or registers.qualname not in binding.decorators:
-                continue
-            node = table.node(binding)
-            for item in getattr(node, "decorator_list", ()):
-                if isinstance(item, ast.Call) and ast.unparse(item.func) == registers.qualname:
-                    for given in item.args[:1]:
-                        if isinstance(given, ast.Constant) and isinstance(given.value, str):
-                            found[given.value] = Location(table.file, binding.line)
-    return found
+    if context.reader is None:
+        return {}
+    return dict(context.reader.decorated(registers.module, registers.qualname))
 
 
 def _dispatch(context: Context) -> Iterator[Finding]:

@@ -77,9 +77,9 @@ def is_alias(context: Context, symbol: Symbol) -> bool:
         return False
     if owner.kind == "class":
         return owner.resolved == owner.path
-    table = context.reader.table(owner.resolved)
-    found = table.scope.bindings.get(symbol.name, []) if table else []
-    return any(item.kind == "assignment" for item in found)
+    # Under other guards the same name may be bound otherwise: what counts is where this one was.
+    places = context.reader.assigned_at(owner.resolved, symbol.name)
+    return any(place in symbol.via for place in places)
 
 
 def _outcome(item: Bound, missed: list[Location]) -> str:

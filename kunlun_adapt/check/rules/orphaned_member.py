@@ -19,8 +19,7 @@ def rule(context: Context) -> Iterable[Finding]:
     for member in context.members:
         if member.spelling is None or not isinstance(member.symbol, Missing):
             continue
-        names = _names(context, member)
-        near = nearest(member.name.rpartition(".")[2], names, cutoff=70)
+        near = _capability(context, member) or _near(context, member)
         yield Finding.of(
             "KA201",
             f"the platform of sglang {context.release} has no {member.name}, as which "
@@ -33,12 +32,27 @@ def rule(context: Context) -> Iterable[Finding]:
         )
 
 
-def _names(context: Context, member: Member) -> list[str]:
-    if member.name.startswith(f"{CAPABILITIES}."):
-        spelling = spelled(context.map, CAPABILITIES, context.release, context.beyond_claims)
-        if spelling and spelling.call:
-            return list(context.facts.members(spelling.call))
-    return [n for n in context.platform_members if not n.startswith("_")]
+def _near(context: Context, member: Member) -> str | None:
+    """Return the name that is most like the lost one, as a spelling writes it."""
+    owner, _, leaf = member.name.rpartition(".")
+    names = _fields(context) if owner == CAPABILITIES else []
+    if names:
+        near = nearest(leaf, names, cutoff=70)
+        return near and f"{CAPABILITIES}.{near}"
+    return nearest(leaf, [n for n in context.platform_members if n[0] != "_"], cutoff=70)
+
+
+def _capability(context: Context, member: Member) -> str | None:
+    """Return the field of the release's capabilities that the key is named after."""
+    owner, _, leaf = member.key.rpartition(".")
+    names = (leaf, f"supports_{leaf}", f"support_{leaf}") if owner == CAPABILITIES else ()
+    found = next((n for n in names if n in _fields(context)), None)
+    return found and f"{CAPABILITIES}.{found}"
+
+
+def _fields(context: Context) -> list[str]:
+    spelling = spelled(context.map, CAPABILITIES, context.release, context.beyond_claims)
+    return list(context.facts.members(spelling.call)) if spelling and spelling.call else []
 
 
 def _position(context: Context, member: Member) -> Position:
@@ -61,8 +75,8 @@ def _split(context: Context, member: Member, near: str | None) -> str:
             f'[{{member: {member.key}, sglang: ">={context.release}", why: "…"}}]'
         )
     kind, argument = "method", _argument(context, member, near)
-    if member.name.startswith(f"{CAPABILITIES}."):
-        kind, near = "field", f"{CAPABILITIES}.{near}"
+    if near.startswith(f"{CAPABILITIES}."):
+        kind, argument = "field", ""
     return f'interface.{key}: add {{sglang: ">={context.release}", {kind}: {near}{argument}}}'
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.parameters import ignores_with, inserted, places
+from kunlun_adapt.check.parameters import ignores_edit, inserted, places
 from kunlun_adapt.check.wording import joined
 from kunlun_adapt.diagnostics import Finding
 
@@ -24,5 +24,5 @@ def rule(context: Context) -> Iterable[Finding]:
             f"nor ignores {it}{was}: what a caller passes by position for {found.before!r} would "
             f"land in {found.names[0]!r}",
             ("target",),
-            ignores_with(place, found.names),
+            ignores_edit(place),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.proposed import leave_out
 from kunlun_adapt.check.ranges import Ranges, ranged
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.documents import in_range
@@ -35,4 +36,4 @@ def _mend(context: Context, group: Ranges) -> str:
     for target in reversed(group.targets):
         if isinstance(context.facts.resolve(target), Symbol):
             return f"{target} exists there: widen its range to hold for {context.release}"
-    return f'say why: `excluded: [{{sglang: "=={context.release}", why: "…"}}]`'
+    return f"say why: {leave_out(context, group.binding)}"

@@ -2,66 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.parameters import (
+    GRID,
     Place,
-    allowed_alone,
+    Slips,
     differs,
-    ignores_with,
+    ignores_edit,
     inserted,
     places,
+    slips,
+    unserved,
 )
-from kunlun_adapt.check.wording import did_you_mean, joined, mapping, nearest, scalar, sequence
+from kunlun_adapt.check.proposed import leave_out
+from kunlun_adapt.check.wording import did_you_mean, joined, mapping, scalar
 from kunlun_adapt.diagnostics import Finding
-from kunlun_adapt.documents import Bind
-from kunlun_adapt.plan import ConditionError, parse_param
 from kunlun_adapt.source.signatures import ANY_VALUE
 from kunlun_adapt.source.text import literal_default
 
 CODE = "KA105"
-GRID = "$grid"
+ALIKE = 75
+"""How like a parameter that is used already a name must be to be taken for a slip of it."""
 
 
 def rule(context: Context) -> Iterable[Finding]:
     """Compare `args` and `ignores` of every hook and operator place with upstream's signature."""
     for place in places(context):
-        new = inserted(context, place)
-        # KA114 says more of these.
-        yield from _place(place, [n for n in place.free() if not new or n not in new.names])
-        if place.operator is not None:
-            yield from _operator_params(place, place.operator)
+        found, new = slips(place), inserted(context, place)
+        # KA114 says more of the inserted ones, and a slip of what was meant by it.
+        spoken_of = {*found.meant, *(new.names if new else ())}
+        yield from _place(context, place, found, [n for n in place.free() if n not in spoken_of])
+        yield from _operator_params(place, found)
 
 
-def _place(place: Place, unnamed: list[str]) -> Iterator[Finding]:
-    at, known, free = place.at, place.signature.names, place.free()
-    for name, path in at.args.items():
-        root = path.partition(".")[0]
-        if root == GRID and isinstance(at, Bind) and at.style == "launcher":
-            continue
-        if root not in known:
-            tip = did_you_mean(root, free or known, cutoff=40)
-            if root == GRID:
-                message = f"{name!r} reads {GRID}, which only a launcher's call has"
-            else:
-                message = f"{name!r} reads {root!r}, which upstream does not have"
-            yield place.make(CODE, message, ("args", name), tip, False)
-    for index, name in enumerate(at.ignores):
-        if name not in known:
-            listed = isinstance(at.ignores, list)
-            where: tuple[str | int, ...] = ("ignores", index if listed else name)
-            message = f"ignores {name!r}, which upstream does not have"
-            others = [n for n in at.ignores if n in known]
-            tip = did_you_mean(name, free, cutoff=75) or f"drop it: {_ignores(at.ignores, others)}"
-            yield place.make(CODE, message, where, tip, not listed)
+def _place(context: Context, place: Place, found: Slips, unnamed: list[str]) -> Iterator[Finding]:
+    yield from _lost_args(context, place, found)
+    yield from _lost_ignores(place, found)
     if unnamed:
         verb = "are" if unnamed[1:] else "is"
         message = f"upstream passes {joined(unnamed)}, which {verb} neither mapped nor ignored"
-        yield place.make(CODE, message, ("target",), ignores_with(place, unnamed))
+        yield place.make(CODE, message, ("target",), ignores_edit(place))
     yield from _stars(place)
     yield from _defaults(place)
+
+
+def _lost_args(context: Context, place: Place, found: Slips) -> Iterator[Finding]:
+    """What `args` reads and upstream does not pass; what is to be dropped is said at once."""
+    args, known = place.at.args, place.signature.names
+    dropped = []
+    for name, meant in found.args.items():
+        root = args[name].partition(".")[0]
+        tip = f"did you mean {meant}?" if meant else did_you_mean(root, known, cutoff=ALIKE)
+        if root == GRID:
+            message = f"{name!r} reads {GRID}, which only a launcher's call has"
+        elif tip is None:
+            dropped.append(name)
+            continue
+        else:
+            message = f"{name!r} reads {root!r}, which upstream does not have"
+        yield place.make(CODE, message, ("args", name), tip, False)
+    if dropped:
+        roots = list(dict.fromkeys(args[name].partition(".")[0] for name in dropped))
+        verb = "read" if dropped[1:] else "reads"
+        message = f"{joined(dropped)} {verb} {joined(roots)}, which upstream does not have"
+        tip = _without(context, place, dropped)
+        yield place.make(CODE, message, ("args", dropped[0]), tip, False)
+
+
+def _without(context: Context, place: Place, names: list[str]) -> str:
+    """Return the edit that takes names out of `args`, or the place, where it needs one of them."""
+    args = {name: path for name, path in place.at.args.items() if name not in names}
+    needed = [name for name in unserved(args, place.operator or {}) if name in names]
+    them = "them" if names[1:] else "it"
+    if needed:
+        verb = "are" if needed[1:] else "is"
+        out = leave_out(context, place.binding)
+        return f"{joined(needed)} {verb} not optional: if nothing serves for {them}, {out}"
+    return f"drop {them}: `args: {mapping(args)}`"
+
+
+def _lost_ignores(place: Place, found: Slips) -> Iterator[Finding]:
+    """What is ignored and upstream does not have; what is merely to be dropped is said at once."""
+    ignores, listed = place.at.ignores, isinstance(place.at.ignores, list)
+    dropped = [name for name, meant in found.ignores.items() if meant is None]
+    for index, name in enumerate(ignores):
+        if name not in found.ignores or name in dropped[1:]:
+            continue
+        where: tuple[str | int, ...] = ("ignores", index if listed else name)
+        meant = found.ignores[name]
+        names = [name] if meant else dropped
+        them = "them" if names[1:] else "it"
+        tip = f"did you mean {meant}?" if meant else f"drop {them}: {ignores_edit(place)}"
+        message = f"ignores {joined(names)}, which upstream does not have"
+        yield place.make(CODE, message, where, tip, not listed)
 
 
 def _defaults(place: Place) -> Iterator[Finding]:
@@ -79,7 +114,7 @@ def _defaults(place: Place) -> Iterator[Finding]:
                 f"ignores {name!r} only as {scalar(allowed)}, and upstream's default is "
                 f"{parameter.default}: every call that leaves it out would be refused",
                 ("ignores", name),
-                f"`ignores: {mapping({**place.at.ignores, name: allowed_alone(parameter)})}`",
+                ignores_edit(place),
             )
 
 
@@ -94,24 +129,14 @@ def _stars(place: Place) -> Iterator[Finding]:
                 CODE,
                 f"{name!r} collects arguments and never equals {allowed!r}",
                 ("ignores", name),
-                f"`ignores: {mapping({**place.at.ignores, name: ANY_VALUE})}`",
+                ignores_edit(place),
                 True,
             )
 
 
-def _ignores(ignores: Mapping[str, Any] | Sequence[str], names: list[str]) -> str:
-    if isinstance(ignores, Mapping):
-        return f"`ignores: {mapping({n: ignores[n] for n in names})}`"
-    return f"`ignores: {sequence(names)}`"
-
-
-def _operator_params(place: Place, params: Mapping[str, str]) -> Iterator[Finding]:
+def _operator_params(place: Place, found: Slips) -> Iterator[Finding]:
     """Every parameter of the operator that is not optional needs something from the call."""
-    free = place.free()
-    for name, text in params.items():
-        if name in place.at.args or _optional(name, text):
-            continue
-        source = nearest(name, free) or (free[0] if len(free) == 1 else None)
+    for name, source in found.operator.items():
         yield place.make(
             CODE,
             f"the operator's {name!r} gets nothing from the call",
@@ -119,10 +144,3 @@ def _operator_params(place: Place, params: Mapping[str, str]) -> Iterator[Findin
             f"`args: {mapping({**place.at.args, name: source or '…'})}`",
             False,
         )
-
-
-def _optional(name: str, text: str) -> bool:
-    try:
-        return parse_param(name, text).optional
-    except ConditionError:
-        return True  # KA304 says what is wrong with the declaration

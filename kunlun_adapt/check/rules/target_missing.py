@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.targets import UPSTREAM, Lost, lost, nearest, where_now
+from kunlun_adapt.check.moves import where_now
+from kunlun_adapt.check.targets import UPSTREAM, Lost, lost, nearest
 from kunlun_adapt.diagnostics import Finding
 
 

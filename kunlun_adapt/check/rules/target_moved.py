@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.targets import confidence, edit, lost
+from kunlun_adapt.check.moves import confidence, edit
+from kunlun_adapt.check.targets import lost
 from kunlun_adapt.diagnostics import Finding
 
 

@@ -66,7 +66,7 @@ def _holds(reference: Reference, site: Site) -> bool:
     if reference.kind == "subclass":
         # Only where the class itself is replaced does a base stay the old one.
         return site.symbol.kind == "class" and site.how in ("replace", "set")
-    if f"{reference.module}.{reference.within}" == site.symbol.path:
+    if f"{reference.module}.{reference.within}" in site.names:
         return False  # the very name that is bound
     if reference.kind == "alias":
         # HookRegistry rewrites the names of modules; a kernel's or a set one's own module does not.
@@ -88,7 +88,7 @@ def _copies(sites: UseSites, site: Site) -> Iterator[Location]:
         early = sites.imported_early(item.module, site) and not is_test(item.module)
         if early and not item.scope and not item.type_checking:
             live = holds(item.guard, DEVICE) is not False
-            if live and f"{item.module}.{item.name}" not in site.repaired:
+            if live and f"{item.module}.{item.name}" not in (*site.repaired, *site.names):
                 yield item.location
 
 
@@ -107,4 +107,4 @@ def _suggestion(sites: UseSites, site: Site) -> str:
     ]
     if not names:
         return "bind what uses it there, or accept it with the reason why the original will do"
-    return f"repair them: `repair: [{', '.join(dict.fromkeys(names))}]`"
+    return f"repair them: {site.repair_with(names)}"

@@ -7,9 +7,11 @@ from typing import Any
 
 from kunlun_adapt.check.accepted import acceptances
 from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.hook_args import unmapped_reads
 from kunlun_adapt.check.hook_order import unkept_orders
 from kunlun_adapt.check.keys import GROUPS, closest_slip, give, given_keys, misspelt_keys
 from kunlun_adapt.check.left import member_names, unknown_members
+from kunlun_adapt.check.parameters import undeclared
 from kunlun_adapt.check.releases import known_releases
 from kunlun_adapt.check.wording import did_you_mean
 from kunlun_adapt.diagnostics import CODES, Finding, Position, Severity
@@ -28,6 +30,7 @@ def rule(context: Context) -> Iterable[Finding]:
         yield from _operator(recipe, keys)
     yield from _recipes(context)
     yield from unkept_orders(context)
+    yield from unmapped_reads(context)
     yield from _acceptances(context)
 
 
@@ -142,6 +145,15 @@ def _operator(recipe: Document[OperatorRecipe], keys: set[str]) -> Iterator[Find
         if dtype not in DTYPES:
             at = recipe.key_at("precision", dtype)
             yield _unknown(f"{dtype!r} is not a dtype", at, dtype, DTYPES)
+    for i, bind in enumerate(model.binds):
+        for text, meant in undeclared(bind.args, model.params).items():
+            at = recipe.key_at("binds", i, "args", text)
+            yield Finding.of(
+                "KA005",
+                f"{name} declares no parameter {text!r}",
+                at,
+                suggestion=f"did you mean {meant}?" if meant else did_you_mean(text, model.params),
+            )
     for text, at in _named_params(recipe):
         if text not in model.params:
             yield _unknown(f"{name} declares no parameter {text!r}", at, text, model.params)
@@ -158,9 +170,6 @@ def _named_params(recipe: Document[OperatorRecipe]) -> Iterator[tuple[str, Posit
     model = recipe.model
     for i, text in enumerate(model.mutates):
         yield text, recipe.at("mutates", i)
-    for i, bind in enumerate(model.binds):
-        for text in bind.args:
-            yield text, recipe.key_at("binds", i, "args", text)
     for i, tier in enumerate(model.kernels):
         for text in tier.prepare:
             yield text, recipe.key_at("kernels", i, "prepare", text)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from kunlun_adapt.check.context import Context, member_path
 from kunlun_adapt.check.keys import slip_in_interface, slip_tip
+from kunlun_adapt.check.proposed import around
 from kunlun_adapt.check.wording import nearest
 from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.plan import CAPABILITIES, PLATFORM, Member, spelled
@@ -35,7 +36,8 @@ def _platform(context: Context) -> Iterator[Finding]:
             f"nothing says what upstream's platform class is in sglang {context.release}",
             context.document.key_at("interface", PLATFORM),
             binding=f"factory/{PLATFORM}",
-            suggestion="interface.platform: add {call: sglang.srt.platforms.interface.SRTPlatform}",
+            suggestion=f"interface.platform: add {{{_range(context, PLATFORM)}"
+            "call: sglang.srt.platforms.interface.SRTPlatform}",
         )
 
 
@@ -46,11 +48,21 @@ def _position(context: Context, member: Member) -> Position:
 
 
 def _elsewhere(context: Context, key: str) -> str:
+    ranges = " | ".join(_ranges(context, key))
+    return f" (only in {ranges})" if ranges else ""
+
+
+def _ranges(context: Context, key: str) -> list[str]:
+    """The releases for which the key, or the group that it is of, is spelled."""
     interface = context.map.interface
     group = [s for s in interface.get(key.rpartition(".")[0], ()) if s.call is None]
-    spellings = interface.get(key) or group
-    ranges = " | ".join(s.sglang for s in spellings)
-    return f" (only in {ranges})" if ranges else ""
+    return [s.sglang for s in interface.get(key) or group]
+
+
+def _range(context: Context, key: str) -> str:
+    """The start of a further spelling: it meets none of those that there are."""
+    taken = _ranges(context, key)
+    return f'sglang: "{around(context, taken, fill=context.claimed).text}", ' if taken else ""
 
 
 def _suggestion(context: Context, key: str) -> str:
@@ -62,13 +74,14 @@ def _suggestion(context: Context, key: str) -> str:
         spelling = spelled(context.map, CAPABILITIES, context.release, context.beyond_claims)
         if spelling and spelling.call:
             field = nearest(leaf, context.facts.members(spelling.call)) or leaf
-            return f"interface.{key}: add {{field: {CAPABILITIES}.{field}}}{_or_left(context, key)}"
+            add = f"interface.{key}: add {{{_range(context, key)}field: {CAPABILITIES}.{field}}}"
+            return add + _or_left(context, key)
     names = [n for n in context.platform_members if not n.startswith("_")]
     near = nearest(leaf, names, cutoff=50)
-    add = f"interface.{key}: add {{method: {near or '…'}}}"
+    add = f"interface.{key}: add {{{_range(context, key)}method: {near or '…'}}}"
     return add + _or_left(context, key)
 
 
 def _or_left(context: Context, key: str) -> str:
-    range_ = f'"=={context.release}"'
-    return f", or left_at_default: add {{member: {key}, sglang: {range_}, why: …}}"
+    range_ = around(context, _ranges(context, key), fill=context.claimed).text
+    return f', or left_at_default: add {{member: {key}, sglang: "{range_}", why: "…"}}'

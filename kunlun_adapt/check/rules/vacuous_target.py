@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.proposed import leave_out
 from kunlun_adapt.check.usage import usage_findings
 from kunlun_adapt.check.use_sites import Site, UseSites, is_test
 from kunlun_adapt.diagnostics import Finding
@@ -25,7 +27,11 @@ LOOKED_AT = (
 
 def rule(context: Context) -> Iterable[Finding]:
     """Report targets that nothing in upstream uses."""
-    return (finding for finding in usage_findings(context) if finding.code == "KA119")
+    for finding in usage_findings(context):
+        if finding.code == "KA119":
+            # The range depends on what is locked, so it is not held in the lock with the rest.
+            tip = f"{finding.suggestion}, or leave it out: {leave_out(context, finding.binding)}"
+            yield replace(finding, suggestion=tip)
 
 
 def search(sites: UseSites) -> Iterator[Finding]:
@@ -40,8 +46,7 @@ def search(sites: UseSites) -> Iterator[Finding]:
                 site,
                 f"nothing in sglang {sites.context.release} {what} {_name(site)} outside of tests",
                 [site.symbol.location],
-                "bind what upstream uses instead, or leave it out of this release: "
-                f'`excluded: [{{sglang: "=={sites.context.release}", why: "…"}}]`',
+                "bind what upstream uses instead",
             )
 
 

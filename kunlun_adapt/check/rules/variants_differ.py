@@ -36,9 +36,21 @@ def rule(context: Context) -> Iterable[Finding]:
                 binding=item.binding.binding.id,
                 target=item.symbol.path,
                 upstream=item.symbol.location,
-                suggestion="make sure that the guard of the first holds where the binding is for, "
-                "and say so in `accepts: [{code: KA113, why: …}]`",
+                suggestion=_suggestion(item.symbol.path, found),
             )
+
+
+def _suggestion(path: str, found: list[Symbol | Variant]) -> str:
+    """Where each has another path of its own, all can be bound; else one must be the right one."""
+    paths = list(dict.fromkeys(item.resolved for item in found if item.resolved))
+    if len(paths) == len(found) and path not in paths:
+        return f"bind each under its own path: target: {' and target: '.join(paths)}"
+    # What stands under a guard comes after what has none, and takes the name where it holds.
+    first = "the guard of the first holds" if found[0].guard else "no guard of the others holds"
+    return (
+        f"make sure that {first} where the binding is for, and say so in "
+        "`accepts: [{code: KA113, why: …}]`"
+    )
 
 
 def _shown(found: list[Symbol | Variant]) -> Iterator[str]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.drift import changes, last_seen
-from kunlun_adapt.check.targets import nearest, places_now, suggested
+from kunlun_adapt.check.moves import places_now
+from kunlun_adapt.check.targets import nearest, suggested
 from kunlun_adapt.check.watched import Watched, watched
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.upstream import Missing, Symbol

@@ -22,10 +22,11 @@ from typing import Any
 import msgpack
 
 from kunlun_adapt.upstream import body_text, describe, found, lazy, module, symbols, syntax
+from kunlun_adapt.upstream.code import code_digest
 from kunlun_adapt.upstream.fetch import default_cache_dir
 from kunlun_adapt.upstream.index import records, rows, scan, walk
 from kunlun_adapt.upstream.index.build import Built
-from kunlun_adapt.upstream.index.digest import code_digest, content_digest
+from kunlun_adapt.upstream.index.digest import content_digest
 
 _MAGIC = b"KAINDEX1"
 _HEAD = struct.Struct(">8sII")

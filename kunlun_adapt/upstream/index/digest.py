@@ -11,7 +11,6 @@ import binascii
 import csv
 import hashlib
 import io
-from pathlib import Path
 
 from kunlun_adapt.upstream.release import Release, module_of
 from kunlun_adapt.upstream.stores import WheelStore
@@ -51,12 +50,4 @@ def content_digest(hashes: dict[str, str]) -> str:
     digest = hashlib.sha256()
     for path, value in sorted(hashes.items()):
         digest.update(f"{value} {path}\n".encode("utf-8", "backslashreplace"))
-    return digest.hexdigest()
-
-
-def code_digest(*files: str) -> str:
-    """The digest of source files of ours, which a result that they compute depends on."""
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(Path(file).read_bytes())
     return digest.hexdigest()

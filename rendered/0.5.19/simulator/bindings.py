@@ -10,13 +10,21 @@ PROCESSES = {
     'run_scheduler_process': 'scheduler',
     'run_detokenizer_process': 'detokenizer',
     'run_data_parallel_controller_process': 'dp_controller',
+    'run_multi_detokenizer_router_process': 'detokenizer_router',
+    'init_multi_tokenizer': 'tokenizer',
+}
+WITHOUT_PLUGINS = {  # SGLang loads none there: our hooks come as these functions begin
+    'detokenizer': ('sglang.srt.managers.detokenizer_manager', 'run_detokenizer_process'),
+    'detokenizer_router': ('sglang.srt.managers.multi_tokenizer_mixin', 'run_multi_detokenizer_router_process'),
+    'dp_controller': ('sglang.srt.managers.data_parallel_controller', 'run_data_parallel_controller_process'),
+    'tokenizer': ('sglang.srt.entrypoints.http_server', 'init_multi_tokenizer'),
 }
 COUNTS = (47, 116, 113)  # bound, planned, excluded
 
 
 def install(binder):
     """Set what must be there before upstream imports it, and patch what upstream then imports."""
-    # platform_map.yaml:207
+    # platform_map.yaml:228
     # more threads slow the small models of the simulator down twentyfold
     binder.environment('OMP_NUM_THREADS', '1')
     # platform_map.yaml:10
@@ -34,88 +42,88 @@ def install(binder):
     # platform_map.yaml:16
     # the platform's device.distributed_backend
     binder.member('factory/device.distributed_backend', 'get_torch_distributed_backend_str')
-    # platform_map.yaml:19
+    # platform_map.yaml:21
     # the platform's attention_backend
     binder.member('factory/attention_backend', 'get_default_attention_backend')
-    # platform_map.yaml:21
+    # platform_map.yaml:23
     # the platform's kv_pool.mha
     binder.member(
         'factory/kv_pool.mha',
         'get_mha_kv_pool_cls',
         'kunlun_adapt.kernels.kv_cache.pools:KunlunMHATokenToKVPool',
     )
-    # platform_map.yaml:22
+    # platform_map.yaml:24
     # the platform's kv_pool.mla
     binder.member(
         'factory/kv_pool.mla',
         'get_mla_kv_pool_cls',
         'kunlun_adapt.kernels.kv_cache.pools:KunlunMLATokenToKVPool',
     )
-    # platform_map.yaml:23
+    # platform_map.yaml:25
     # the platform's kv_pool.dsa
     binder.member(
         'factory/kv_pool.dsa',
         'get_dsa_kv_pool_cls',
         'kunlun_adapt.kernels.kv_cache.pools:KunlunDSATokenToKVPool',
     )
-    # platform_map.yaml:24
+    # platform_map.yaml:26
     # the platform's paged_allocator
     binder.member(
         'factory/paged_allocator',
         'get_paged_allocator_cls',
         'kunlun_adapt.kernels.kv_cache.allocator:KunlunPagedTokenToKVPoolAllocator',
     )
-    # platform_map.yaml:26
+    # platform_map.yaml:28
     # the platform's graph_runner
     binder.member('factory/graph_runner', 'get_graph_runner_cls')
-    # platform_map.yaml:29
+    # platform_map.yaml:35
     # the platform's methods.get_device
     binder.member(
         'method/get_device',
         'get_device',
         'kunlun_adapt.hooks.host:simulated_device',
     )
-    # platform_map.yaml:32
+    # platform_map.yaml:39
     # the platform's methods.get_device_name
     binder.member(
         'method/get_device_name',
         'get_device_name',
         'kunlun_adapt.hooks.host:simulated_device_name',
     )
-    # platform_map.yaml:35
+    # platform_map.yaml:43
     # the platform's methods.get_device_total_memory
     binder.member(
         'method/get_device_total_memory',
         'get_device_total_memory',
         'kunlun_adapt.hooks.host:simulated_total_memory',
     )
-    # platform_map.yaml:38
+    # platform_map.yaml:47
     # the platform's methods.get_current_memory_usage
     binder.member(
         'method/get_current_memory_usage',
         'get_current_memory_usage',
         'kunlun_adapt.hooks.host:simulated_memory_usage',
     )
-    # platform_map.yaml:41
+    # platform_map.yaml:51
     # the platform's methods.get_available_memory
     binder.member(
         'method/get_available_memory',
         'get_available_memory',
         'kunlun_adapt.hooks.host:simulated_available_memory',
     )
-    # platform_map.yaml:46
+    # platform_map.yaml:57
     # the platform's capabilities.graph_capture
     binder.member('factory/capabilities.graph_capture', 'support_cuda_graph')
-    # platform_map.yaml:48
+    # platform_map.yaml:59
     # the platform's capabilities.piecewise_graph
     binder.member('factory/capabilities.piecewise_graph', 'support_piecewise_cuda_graph')
-    # platform_map.yaml:51
+    # platform_map.yaml:62
     # the platform's capabilities.fp8
     binder.member('factory/capabilities.fp8', 'supports_fp8')
-    # platform_map.yaml:150
+    # platform_map.yaml:171
     # the platform's server_args
     binder.member('method/server_args', 'apply_server_args_defaults')
-    # operator_recipes/activation.yaml:20
+    # operator_recipes/activation.yaml:21
     # upstream's kernel is compiled at run time and needs CUDA and C++20
     binder.function(
         'silu_and_mul/silu_and_mul',
@@ -125,7 +133,7 @@ def install(binder):
         'bind_silu_and_mul',
         required=True,
     )
-    # operator_recipes/elementwise.yaml:15
+    # operator_recipes/elementwise.yaml:16
     # the shared expert's gate; upstream launches a Triton kernel on every platform
     binder.function(
         'gate_sigmoid_mul/fused_gate_sigmoid_mul',
@@ -135,7 +143,7 @@ def install(binder):
         'bind_fused_gate_sigmoid_mul',
         required=True,
     )
-    # operator_recipes/elementwise.yaml:44
+    # operator_recipes/elementwise.yaml:46
     # the shared expert's gate added onto the routed experts; upstream launches a Triton kernel
     # on every platform
     binder.function(
@@ -146,7 +154,7 @@ def install(binder):
         'bind_fused_gate_sigmoid_mul_add',
         required=True,
     )
-    # operator_recipes/activation.yaml:15
+    # operator_recipes/activation.yaml:16
     # upstream's kernel is compiled at run time and needs CUDA and C++20
     binder.oot_forward(
         'silu_and_mul/SiluAndMul',
@@ -156,7 +164,7 @@ def install(binder):
         'bind_SiluAndMul',
         required=True,
     )
-    # operator_recipes/norm.yaml:35
+    # operator_recipes/norm.yaml:36
     # every layer norms its input, with and without the residual sum; upstream's kernels are
     # CUDA
     binder.oot_forward(
@@ -167,7 +175,7 @@ def install(binder):
         'bind_RMSNorm',
         required=True,
     )
-    # operator_recipes/moe.yaml:69
+    # operator_recipes/moe.yaml:71
     # DeepSeek's routing with expert groups; upstream's reference is traced by torch.compile,
     # its kernels are Triton
     binder.function(
@@ -178,7 +186,7 @@ def install(binder):
         'bind_biased_grouped_topk',
         required=True,
     )
-    # operator_recipes/moe.yaml:17
+    # operator_recipes/moe.yaml:18
     # routing without groups; upstream's kernels are Triton and CUDA
     binder.function(
         'moe_topk/fused_topk_native',
@@ -188,7 +196,7 @@ def install(binder):
         'bind_fused_topk_native',
         required=True,
     )
-    # operator_recipes/moe.yaml:128
+    # operator_recipes/moe.yaml:131
     # unquantised experts; upstream's fast path is a Triton kernel, its native one a loop over
     # experts
     binder.oot_forward(
@@ -199,7 +207,7 @@ def install(binder):
         'bind_UnquantizedFusedMoEMethod',
         required=True,
     )
-    # operator_recipes/rope.yaml:35
+    # operator_recipes/rope.yaml:36
     # upstream's kernels for it are CUDA; the native forward launches a dozen small operators
     binder.oot_forward(
         'rotary_embedding/LinearScalingRotaryEmbedding',
@@ -209,7 +217,7 @@ def install(binder):
         'bind_LinearScalingRotaryEmbedding',
         required=True,
     )
-    # operator_recipes/rope.yaml:20
+    # operator_recipes/rope.yaml:21
     # upstream's kernels for it are CUDA; the native forward launches a dozen small operators
     binder.oot_forward(
         'rotary_embedding/RotaryEmbedding',
@@ -219,7 +227,7 @@ def install(binder):
         'bind_RotaryEmbedding',
         required=True,
     )
-    # operator_recipes/rope.yaml:59
+    # operator_recipes/rope.yaml:60
     # upstream's kernels for it are CUDA; the native forward launches a dozen small operators
     binder.oot_forward(
         'rotary_embedding/DeepseekScalingRotaryEmbedding',
@@ -229,7 +237,7 @@ def install(binder):
         'bind_DeepseekScalingRotaryEmbedding',
         required=True,
     )
-    # operator_recipes/rope.yaml:47
+    # operator_recipes/rope.yaml:48
     # upstream's kernels for it are CUDA; the native forward launches a dozen small operators
     binder.oot_forward(
         'rotary_embedding/DynamicNTKScalingRotaryEmbedding',
@@ -239,7 +247,7 @@ def install(binder):
         'bind_DynamicNTKScalingRotaryEmbedding',
         required=True,
     )
-    # operator_recipes/rope.yaml:41
+    # operator_recipes/rope.yaml:42
     # upstream's kernels for it are CUDA; the native forward launches a dozen small operators
     binder.oot_forward(
         'rotary_embedding/Llama3RotaryEmbedding',
@@ -249,7 +257,7 @@ def install(binder):
         'bind_Llama3RotaryEmbedding',
         required=True,
     )
-    # operator_recipes/rope.yaml:53
+    # operator_recipes/rope.yaml:54
     # upstream's kernels for it are CUDA; the native forward launches a dozen small operators
     binder.oot_forward(
         'rotary_embedding/YaRNScalingRotaryEmbedding',
@@ -259,25 +267,25 @@ def install(binder):
         'bind_YaRNScalingRotaryEmbedding',
         required=True,
     )
-    # operator_recipes/attention.yaml:26
+    # operator_recipes/attention.yaml:28
     # prompts, chunks of prompts and mixed batches; upstream's own kernels for it are Triton or
     # CUDA
     binder.own('paged_prefill_attention/attention_backend', 'paged_prefill_attention')
-    # operator_recipes/attention.yaml:91
+    # operator_recipes/attention.yaml:100
     # one new token for each running request over the paged cache; upstream's kernels are CUDA
     # or Triton
     binder.own('paged_decode_attention/attention_backend', 'paged_decode_attention')
-    # operator_recipes/kv_cache.yaml:17
+    # operator_recipes/kv_cache.yaml:18
     # every layer writes its new keys and values; upstream's writer is a CUDA JIT kernel
     binder.own('store_kv_cache/kv_pool.mha', 'store_kv_cache')
-    # operator_recipes/kv_cache.yaml:73
+    # operator_recipes/kv_cache.yaml:75
     # every layer writes one latent row per token; upstream's writer is a Triton kernel
     binder.own('store_mla_cache/kv_pool.mla', 'store_mla_cache')
-    # operator_recipes/mla.yaml:22
+    # operator_recipes/mla.yaml:23
     # DeepSeek's latent attention in its absorbed form, one new token per request; upstream's
     # kernels are CUDA or Triton
     binder.own('mla_decode_attention/attention_backend', 'mla_decode_attention')
-    # operator_recipes/mla.yaml:87
+    # operator_recipes/mla.yaml:89
     # latent attention of new tokens straight over the latent cache, so that a cached prefix
     # needs no expansion to heads
     binder.own('mla_prefill_attention/attention_backend', 'mla_prefill_attention')

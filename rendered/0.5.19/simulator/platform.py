@@ -29,101 +29,101 @@ class KunlunPlatform(SRTPlatform):
         return 'gloo'
 
     def get_default_attention_backend(self):
-        # platform_map.yaml:19
+        # platform_map.yaml:21
         # attention_backend
         return 'kunlun'
 
     def get_mha_kv_pool_cls(self):
-        # platform_map.yaml:21
+        # platform_map.yaml:23
         # kv_pool.mha
         from kunlun_adapt.kernels.kv_cache.pools import KunlunMHATokenToKVPool
 
         return KunlunMHATokenToKVPool
 
     def get_mla_kv_pool_cls(self):
-        # platform_map.yaml:22
+        # platform_map.yaml:24
         # kv_pool.mla
         from kunlun_adapt.kernels.kv_cache.pools import KunlunMLATokenToKVPool
 
         return KunlunMLATokenToKVPool
 
     def get_dsa_kv_pool_cls(self):
-        # platform_map.yaml:23
+        # platform_map.yaml:25
         # kv_pool.dsa
         from kunlun_adapt.kernels.kv_cache.pools import KunlunDSATokenToKVPool
 
         return KunlunDSATokenToKVPool
 
     def get_paged_allocator_cls(self):
-        # platform_map.yaml:24
+        # platform_map.yaml:26
         # paged_allocator
         from kunlun_adapt.kernels.kv_cache.allocator import KunlunPagedTokenToKVPoolAllocator
 
         return KunlunPagedTokenToKVPoolAllocator
 
     def get_graph_runner_cls(self):
-        # platform_map.yaml:26
+        # platform_map.yaml:28
         # graph_runner
         from sglang.srt.model_executor.runner.decode_cuda_graph_runner import DecodeCudaGraphRunner
 
         return DecodeCudaGraphRunner
 
     def get_device(self, device_id=0):
-        # platform_map.yaml:29
+        # platform_map.yaml:35
         # methods.get_device
         from kunlun_adapt.hooks.host import simulated_device
 
         return simulated_device(device_id=device_id)
 
     def get_device_name(self, device_id=0):
-        # platform_map.yaml:32
+        # platform_map.yaml:39
         # methods.get_device_name
         from kunlun_adapt.hooks.host import simulated_device_name
 
         return simulated_device_name(device_id=device_id)
 
     def get_device_total_memory(self, device_id=0):
-        # platform_map.yaml:35
+        # platform_map.yaml:43
         # methods.get_device_total_memory
         from kunlun_adapt.hooks.host import simulated_total_memory
 
         return simulated_total_memory(device_id=device_id)
 
     def get_current_memory_usage(self, device=None):
-        # platform_map.yaml:38
+        # platform_map.yaml:47
         # methods.get_current_memory_usage
         from kunlun_adapt.hooks.host import simulated_memory_usage
 
         return simulated_memory_usage(device=device)
 
     def get_available_memory(self, device_id=0):
-        # platform_map.yaml:41
+        # platform_map.yaml:51
         # methods.get_available_memory
         from kunlun_adapt.hooks.host import simulated_available_memory
 
         return simulated_available_memory(device_id=device_id)
 
     def support_cuda_graph(self):
-        # platform_map.yaml:46
+        # platform_map.yaml:57
         # capabilities.graph_capture
         return False
 
     def support_piecewise_cuda_graph(self):
-        # platform_map.yaml:48
+        # platform_map.yaml:59
         # capabilities.piecewise_graph
         return False
 
     def supports_fp8(self):
-        # platform_map.yaml:51
+        # platform_map.yaml:62
         # capabilities.fp8
         return False
 
     def apply_server_args_defaults(self, server_args):
-        # platform_map.yaml:155
+        # platform_map.yaml:176
         # for device "cpu" upstream does not ask a platform for its default
         if server_args.attention_backend is None:
             server_args.attention_backend = 'kunlun'
-        # platform_map.yaml:159
+        # platform_map.yaml:180
         # for device "cpu" upstream picks intel_amx before it asks a platform; its kernels are
         # in no wheel, so nobody can have meant it
         if (

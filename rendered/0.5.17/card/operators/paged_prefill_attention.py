@@ -9,23 +9,26 @@ from torch.compiler import is_compiling
 from kunlun_adapt.golden.attention import paged_prefill_attention as kernel_golden
 from kunlun_adapt.kernels.attention.paged import prefill_paged as kernel_xpu_prefill_paged
 from kunlun_adapt.kernels.attention.paged import prefill_raw as kernel_xpu_prefill_raw
+from kunlun_adapt.runtime.capture import capturing, refuse_capture
 from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, tally
+from kunlun_adapt.runtime.traced import traced_op
 
 require('paged_prefill_attention', 'xpu_prefill_raw', ('kunlun_ops.prefill_attention',))
 require('paged_prefill_attention', 'xpu_prefill_paged', ('kunlun_ops.prefill_attention',))
 served = tally('paged_prefill_attention', ('xpu_prefill_raw', 'xpu_prefill_paged', 'golden'))
+is_capturing = capturing()
 
 
-def paged_prefill_attention(
+def serve_paged_prefill_attention(
     q, key, value, key_cache, value_cache, out, block_table, q_lod_cpu, q_lod, kv_lod_cpu,
-    kv_lod, q_total, kv_total, scale,
+    kv_lod, q_total, kv_total, scale, window,
 ):
-    # operator_recipes/attention.yaml:26
-    # called by our own classes
+    # operator_recipes/attention.yaml:27
+    # run by the op that torch.compile sees
     prefix_tokens = (kv_total - q_total)
     head_dim = q.shape[2]
     spare_width = (q.shape[2] - value.shape[2])
-    # operator_recipes/attention.yaml:33
+    # operator_recipes/attention.yaml:35
     # xpu_prefill_raw
     # without a cached prefix the new rows are all there is, so the cache is not read back (T30)
     if (
@@ -34,13 +37,15 @@ def paged_prefill_attention(
         and head_dim in (32, 64, 80, 96, 112, 120, 128, 192, 256, 512)
         and spare_width >= 0
     ):
-        if not is_compiling():
-            served[0] += 1
+        if is_capturing():
+            raise refuse_capture('paged_prefill_attention', 'xpu_prefill_raw')
+        served[0] += 1
         return kernel_xpu_prefill_raw(
             q.contiguous(), key.contiguous(), value.contiguous(), key_cache, value_cache, out,
             block_table, q_lod_cpu, q_lod, kv_lod_cpu, kv_lod, q_total, kv_total, scale,
+            window,
         )
-    # operator_recipes/attention.yaml:43
+    # operator_recipes/attention.yaml:45
     # xpu_prefill_paged
     # a prefix hit, a later chunk or a mixed batch reads keys and values of earlier steps (T30)
     if (
@@ -49,33 +54,124 @@ def paged_prefill_attention(
         and head_dim in (32, 64, 80, 96, 112, 120, 128, 192, 256, 512)
         and spare_width == 0
     ):
-        if not is_compiling():
-            served[1] += 1
+        if is_capturing():
+            raise refuse_capture('paged_prefill_attention', 'xpu_prefill_paged')
+        served[1] += 1
         return kernel_xpu_prefill_paged(
             q.contiguous(), key, value, key_cache, value_cache, out, block_table, q_lod_cpu,
-            q_lod, kv_lod_cpu, kv_lod, q_total, kv_total, scale,
+            q_lod, kv_lod_cpu, kv_lod, q_total, kv_total, scale, window,
         )
-    # operator_recipes/attention.yaml:54
+    # operator_recipes/attention.yaml:56
     # golden (fallback)
     if q.ndim == 3:
-        if not is_compiling():
-            served[2] += 1
-            if served[2] == 1:
-                arguments = {
-                    'q': q, 'key': key, 'value': value, 'key_cache': key_cache,
-                    'value_cache': value_cache, 'out': out, 'block_table': block_table,
-                    'q_lod_cpu': q_lod_cpu, 'q_lod': q_lod, 'kv_lod_cpu': kv_lod_cpu,
-                    'kv_lod': kv_lod, 'q_total': q_total, 'kv_total': kv_total, 'scale': scale,
-                }
-                fell_back('paged_prefill_attention', 'golden', arguments)
+        if is_capturing():
+            raise refuse_capture('paged_prefill_attention', 'golden')
+        served[2] += 1
+        if served[2] == 1:
+            arguments = {
+                'q': q, 'key': key, 'value': value, 'key_cache': key_cache,
+                'value_cache': value_cache, 'out': out, 'block_table': block_table,
+                'q_lod_cpu': q_lod_cpu, 'q_lod': q_lod, 'kv_lod_cpu': kv_lod_cpu,
+                'kv_lod': kv_lod, 'q_total': q_total, 'kv_total': kv_total, 'scale': scale,
+                'window': window,
+            }
+            fell_back('paged_prefill_attention', 'golden', arguments)
         return kernel_golden(
             q, key, value, key_cache, value_cache, out, block_table, q_lod_cpu, q_lod,
-            kv_lod_cpu, kv_lod, q_total, kv_total, scale,
+            kv_lod_cpu, kv_lod, q_total, kv_total, scale, window,
         )
     arguments = {
         'q': q, 'key': key, 'value': value, 'key_cache': key_cache, 'value_cache': value_cache,
         'out': out, 'block_table': block_table, 'q_lod_cpu': q_lod_cpu, 'q_lod': q_lod,
         'kv_lod_cpu': kv_lod_cpu, 'kv_lod': kv_lod, 'q_total': q_total, 'kv_total': kv_total,
-        'scale': scale,
+        'scale': scale, 'window': window,
+    }
+    raise refuse('paged_prefill_attention', arguments)
+
+
+op_paged_prefill_attention = traced_op(
+    'paged_prefill_attention',
+    '(Tensor q, Tensor key, Tensor value, Tensor key_cache, Tensor value_cache, Tensor(a5!) '
+    'out, Tensor block_table, Tensor q_lod_cpu, Tensor q_lod, Tensor kv_lod_cpu, Tensor '
+    'kv_lod, SymInt q_total, SymInt kv_total, float scale, SymInt window) -> ()',
+    serve_paged_prefill_attention,
+    None,
+)
+
+
+def paged_prefill_attention(
+    q, key, value, key_cache, value_cache, out, block_table, q_lod_cpu, q_lod, kv_lod_cpu,
+    kv_lod, q_total, kv_total, scale, window,
+):
+    # operator_recipes/attention.yaml:28
+    # called by our own classes
+    if is_compiling():
+        # One op, that nothing looks into.
+        op_paged_prefill_attention(
+            q, key, value, key_cache, value_cache, out, block_table, q_lod_cpu, q_lod,
+            kv_lod_cpu, kv_lod, q_total, kv_total, scale, window,
+        )
+        result = out
+        return result
+    prefix_tokens = (kv_total - q_total)
+    head_dim = q.shape[2]
+    spare_width = (q.shape[2] - value.shape[2])
+    # operator_recipes/attention.yaml:35
+    # xpu_prefill_raw
+    # without a cached prefix the new rows are all there is, so the cache is not read back (T30)
+    if (
+        q.dtype in (float32, float16, bfloat16)
+        and prefix_tokens == 0
+        and head_dim in (32, 64, 80, 96, 112, 120, 128, 192, 256, 512)
+        and spare_width >= 0
+    ):
+        if is_capturing():
+            raise refuse_capture('paged_prefill_attention', 'xpu_prefill_raw')
+        served[0] += 1
+        return kernel_xpu_prefill_raw(
+            q.contiguous(), key.contiguous(), value.contiguous(), key_cache, value_cache, out,
+            block_table, q_lod_cpu, q_lod, kv_lod_cpu, kv_lod, q_total, kv_total, scale,
+            window,
+        )
+    # operator_recipes/attention.yaml:45
+    # xpu_prefill_paged
+    # a prefix hit, a later chunk or a mixed batch reads keys and values of earlier steps (T30)
+    if (
+        q.dtype in (float32, float16, bfloat16)
+        and prefix_tokens > 0
+        and head_dim in (32, 64, 80, 96, 112, 120, 128, 192, 256, 512)
+        and spare_width == 0
+    ):
+        if is_capturing():
+            raise refuse_capture('paged_prefill_attention', 'xpu_prefill_paged')
+        served[1] += 1
+        return kernel_xpu_prefill_paged(
+            q.contiguous(), key, value, key_cache, value_cache, out, block_table, q_lod_cpu,
+            q_lod, kv_lod_cpu, kv_lod, q_total, kv_total, scale, window,
+        )
+    # operator_recipes/attention.yaml:56
+    # golden (fallback)
+    if q.ndim == 3:
+        if is_capturing():
+            raise refuse_capture('paged_prefill_attention', 'golden')
+        served[2] += 1
+        if served[2] == 1:
+            arguments = {
+                'q': q, 'key': key, 'value': value, 'key_cache': key_cache,
+                'value_cache': value_cache, 'out': out, 'block_table': block_table,
+                'q_lod_cpu': q_lod_cpu, 'q_lod': q_lod, 'kv_lod_cpu': kv_lod_cpu,
+                'kv_lod': kv_lod, 'q_total': q_total, 'kv_total': kv_total, 'scale': scale,
+                'window': window,
+            }
+            fell_back('paged_prefill_attention', 'golden', arguments)
+        return kernel_golden(
+            q, key, value, key_cache, value_cache, out, block_table, q_lod_cpu, q_lod,
+            kv_lod_cpu, kv_lod, q_total, kv_total, scale, window,
+        )
+    arguments = {
+        'q': q, 'key': key, 'value': value, 'key_cache': key_cache, 'value_cache': value_cache,
+        'out': out, 'block_table': block_table, 'q_lod_cpu': q_lod_cpu, 'q_lod': q_lod,
+        'kv_lod_cpu': kv_lod_cpu, 'kv_lod': kv_lod, 'q_total': q_total, 'kv_total': kv_total,
+        'scale': scale, 'window': window,
     }
     raise refuse('paged_prefill_attention', arguments)

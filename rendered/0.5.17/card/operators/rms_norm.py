@@ -10,14 +10,88 @@ from kunlun_adapt.golden.norm import rms_norm as kernel_golden
 from kunlun_adapt.kernels.norm import add_rmsnorm as kernel_xpu_add_rmsnorm
 from kunlun_adapt.kernels.norm import rmsnorm as kernel_xpu_rmsnorm
 from kunlun_adapt.runtime.dispatch import fell_back, require, tally
+from kunlun_adapt.runtime.traced import traced_op
 
 require('rms_norm', 'xpu_rmsnorm', ('kunlun_ops.rmsnorm',))
 require('rms_norm', 'xpu_add_rmsnorm', ('kunlun_ops.add_rmsnorm',))
 served = tally('rms_norm', ('xpu_rmsnorm', 'xpu_add_rmsnorm', 'golden'))
 
 
+def serve_rms_norm(
+    x, weight, eps, residual, post_residual_addition, variance_size, cast_first, fp32_residual,
+):
+    # operator_recipes/norm.yaml:20
+    # run by the op that torch.compile sees
+    out_dtype = None
+    # operator_recipes/norm.yaml:44
+    # xpu_rmsnorm
+    if (
+        x.dtype in (float16, bfloat16, float32)
+        and residual is None
+        and variance_size is None
+        and cast_first is False
+        and out_dtype is None
+    ):
+        served[0] += 1
+        return kernel_xpu_rmsnorm(
+            x.contiguous(), weight, eps, residual, post_residual_addition, variance_size,
+            cast_first, fp32_residual, out_dtype,
+        )
+    # operator_recipes/norm.yaml:54
+    # xpu_add_rmsnorm
+    # the sum and its norm in one pass
+    if (
+        x.dtype in (float16, bfloat16, float32)
+        and residual is not None
+        and post_residual_addition is None
+        and variance_size is None
+        and cast_first is False
+        and fp32_residual is False
+        and out_dtype is None
+    ):
+        served[1] += 1
+        return kernel_xpu_add_rmsnorm(
+            x.contiguous(), weight, eps, residual.contiguous(), post_residual_addition,
+            variance_size, cast_first, fp32_residual, out_dtype,
+        )
+    # operator_recipes/norm.yaml:68
+    # golden (fallback)
+    # partial variance, early rounding, a second addend: few models, no vendor op
+    served[2] += 1
+    if served[2] == 1:
+        arguments = {
+            'x': x, 'weight': weight, 'eps': eps, 'residual': residual,
+            'post_residual_addition': post_residual_addition, 'variance_size': variance_size,
+            'cast_first': cast_first, 'fp32_residual': fp32_residual, 'out_dtype': out_dtype,
+        }
+        fell_back('rms_norm', 'golden', arguments)
+    return kernel_golden(
+        x, weight, eps, residual, post_residual_addition, variance_size, cast_first,
+        fp32_residual, out_dtype,
+    )
+
+
+def fake_rms_norm(
+    x, weight, eps, residual, post_residual_addition, variance_size, cast_first, fp32_residual,
+):
+    # What the op's results look like; nothing is computed.
+    return kernel_golden(
+        x, weight, eps, residual, post_residual_addition, variance_size, cast_first,
+        fp32_residual, None,
+    )
+
+
+op_rms_norm = traced_op(
+    'rms_norm',
+    '(Tensor x, Tensor weight, float eps, Tensor? residual, Tensor? post_residual_addition, '
+    'SymInt? variance_size, bool cast_first, bool fp32_residual) -> Tensor[]',
+    serve_rms_norm,
+    fake_rms_norm,
+)
+
+
 def bind_RMSNorm(self, x, residual=None, post_residual_addition=None):
-    # operator_recipes/norm.yaml:21
+    # operator_recipes/norm.yaml:22
     # sglang.srt.layers.layernorm.RMSNorm (oot_forward)
     (
         weight,
@@ -34,7 +108,15 @@ def bind_RMSNorm(self, x, residual=None, post_residual_addition=None):
         self.fp32_residual,
         self.override_orig_dtype,
     )
-    # operator_recipes/norm.yaml:43
+    if is_compiling() and out_dtype is None:
+        # One op, that nothing looks into.
+        result = op_rms_norm(
+            x, weight, eps, residual, post_residual_addition, variance_size, cast_first,
+            fp32_residual,
+        )
+        result = result[0] if len(result) == 1 else (*result,)
+        return result
+    # operator_recipes/norm.yaml:44
     # xpu_rmsnorm
     if (
         x.dtype in (float16, bfloat16, float32)
@@ -49,7 +131,7 @@ def bind_RMSNorm(self, x, residual=None, post_residual_addition=None):
             x.contiguous(), weight, eps, residual, post_residual_addition, variance_size,
             cast_first, fp32_residual, out_dtype,
         )
-    # operator_recipes/norm.yaml:53
+    # operator_recipes/norm.yaml:54
     # xpu_add_rmsnorm
     # the sum and its norm in one pass
     if (
@@ -67,7 +149,7 @@ def bind_RMSNorm(self, x, residual=None, post_residual_addition=None):
             x.contiguous(), weight, eps, residual.contiguous(), post_residual_addition,
             variance_size, cast_first, fp32_residual, out_dtype,
         )
-    # operator_recipes/norm.yaml:67
+    # operator_recipes/norm.yaml:68
     # golden (fallback)
     # partial variance, early rounding, a second addend: few models, no vendor op
     if not is_compiling():

@@ -9,52 +9,95 @@ from torch.compiler import is_compiling
 from kunlun_adapt.golden.activation import silu_and_mul as kernel_golden
 from kunlun_adapt.kernels.activation import swiglu as kernel_xpu_swiglu
 from kunlun_adapt.runtime.dispatch import fell_back, require, tally, unserved
+from kunlun_adapt.runtime.traced import traced_op
 
 require('silu_and_mul', 'xpu_swiglu', ('kunlun_ops.swiglu',))
 served = tally('silu_and_mul', ('xpu_swiglu', 'golden'))
 
 
+def serve_silu_and_mul(x):
+    # operator_recipes/activation.yaml:14
+    # run by the op that torch.compile sees
+    out = None
+    # operator_recipes/activation.yaml:48
+    # xpu_swiglu
+    if x.dtype in (float16, bfloat16, float32):
+        served[0] += 1
+        return kernel_xpu_swiglu(x.contiguous(), out)
+    # operator_recipes/activation.yaml:54
+    # golden (fallback)
+    # dtypes that the vendor's op does not take
+    served[1] += 1
+    if served[1] == 1:
+        arguments = {'x': x, 'out': out}
+        fell_back('silu_and_mul', 'golden', arguments)
+    return kernel_golden(x, out)
+
+
+def fake_silu_and_mul(x):
+    # What the op's results look like; nothing is computed.
+    return kernel_golden(x, None)
+
+
+op_silu_and_mul = traced_op(
+    'silu_and_mul',
+    '(Tensor x) -> Tensor[]',
+    serve_silu_and_mul,
+    fake_silu_and_mul,
+)
+
+
 def bind_silu_and_mul(input, out=None, expert_ids=None, expert_step=1):
-    # operator_recipes/activation.yaml:20
+    # operator_recipes/activation.yaml:21
     # sglang.kernels.ops.activation.activation.silu_and_mul (function)
     if expert_ids is not None:
         raise unserved('silu_and_mul/silu_and_mul', 'expert_ids', expert_ids, 'None')
     if expert_step != 1:
         raise unserved('silu_and_mul/silu_and_mul', 'expert_step', expert_step, '1')
     x = input
-    # operator_recipes/activation.yaml:47
+    if is_compiling():
+        # One op, that nothing looks into.
+        result = op_silu_and_mul(x)
+        result = result[0] if len(result) == 1 else (*result,)
+        if out is not None:
+            result = out.copy_(result)
+        return result
+    # operator_recipes/activation.yaml:48
     # xpu_swiglu
     if x.dtype in (float16, bfloat16, float32):
-        if not is_compiling():
-            served[0] += 1
+        served[0] += 1
         return kernel_xpu_swiglu(x.contiguous(), out)
-    # operator_recipes/activation.yaml:53
+    # operator_recipes/activation.yaml:54
     # golden (fallback)
     # dtypes that the vendor's op does not take
-    if not is_compiling():
-        served[1] += 1
-        if served[1] == 1:
-            arguments = {'x': x, 'out': out}
-            fell_back('silu_and_mul', 'golden', arguments)
+    served[1] += 1
+    if served[1] == 1:
+        arguments = {'x': x, 'out': out}
+        fell_back('silu_and_mul', 'golden', arguments)
     return kernel_golden(x, out)
 
 
 def bind_SiluAndMul(self, x):
-    # operator_recipes/activation.yaml:15
+    # operator_recipes/activation.yaml:16
     # sglang.srt.layers.activation.SiluAndMul (oot_forward)
     out = None
-    # operator_recipes/activation.yaml:47
+    if is_compiling():
+        # One op, that nothing looks into.
+        result = op_silu_and_mul(x)
+        result = result[0] if len(result) == 1 else (*result,)
+        if out is not None:
+            result = out.copy_(result)
+        return result
+    # operator_recipes/activation.yaml:48
     # xpu_swiglu
     if x.dtype in (float16, bfloat16, float32):
-        if not is_compiling():
-            served[0] += 1
+        served[0] += 1
         return kernel_xpu_swiglu(x.contiguous(), out)
-    # operator_recipes/activation.yaml:53
+    # operator_recipes/activation.yaml:54
     # golden (fallback)
     # dtypes that the vendor's op does not take
-    if not is_compiling():
-        served[1] += 1
-        if served[1] == 1:
-            arguments = {'x': x, 'out': out}
-            fell_back('silu_and_mul', 'golden', arguments)
+    served[1] += 1
+    if served[1] == 1:
+        arguments = {'x': x, 'out': out}
+        fell_back('silu_and_mul', 'golden', arguments)
     return kernel_golden(x, out)

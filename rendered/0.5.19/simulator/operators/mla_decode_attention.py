@@ -11,22 +11,23 @@ from kunlun_adapt.golden.mla import mla_decode_attention as kernel_golden
 from kunlun_adapt.kernels.attention.mla import decode_indexed as kernel_xpu_mla_indexed
 from kunlun_adapt.kernels.attention.mla import decode_paged as kernel_xpu_mla_paged
 from kunlun_adapt.runtime.dispatch import fell_back, refuse, require, tally
+from kunlun_adapt.runtime.traced import traced_op
 
 require('mla_decode_attention', 'xpu_mla_indexed', ('kunlun_ops.fwd_kvcache_mla',))
 require('mla_decode_attention', 'xpu_mla_paged', ('kunlun_ops.paged_attention',))
 served = tally('mla_decode_attention', ('xpu_mla_indexed', 'xpu_mla_paged', 'golden'))
 
 
-def mla_decode_attention(
+def serve_mla_decode_attention(
     q, kv_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len, scale,
 ):
     # operator_recipes/mla.yaml:22
-    # called by our own classes
+    # run by the op that torch.compile sees
     q_len = q.shape[1]
     rank = out.shape[3]
     width = q.shape[3]
     index_entries = ((q.shape[0] * q.shape[1]) * max_seq_len)
-    # operator_recipes/mla.yaml:30
+    # operator_recipes/mla.yaml:31
     # xpu_mla_indexed
     # the vendor's latent decode; it takes 16-bit caches, a latent width of 512 + 64 and at most
     # two query tokens (T42), and a slot list instead of a block table
@@ -37,34 +38,103 @@ def mla_decode_attention(
         and width == 576
         and index_entries <= 33554432
     ):
-        if not is_compiling():
-            served[0] += 1
+        served[0] += 1
         return kernel_xpu_mla_indexed(
             q.contiguous(), kv_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len,
             scale,
         )
-    # operator_recipes/mla.yaml:44
+    # operator_recipes/mla.yaml:45
     # xpu_mla_paged
     # the latent form of the paged kernel, for float32, other widths and long contexts
     if q.dtype in (float32, float16, bfloat16) and q_len == 1:
-        if not is_compiling():
-            served[1] += 1
+        served[1] += 1
         return kernel_xpu_mla_paged(
             q.contiguous(), kv_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len,
             scale,
         )
-    # operator_recipes/mla.yaml:52
+    # operator_recipes/mla.yaml:53
     # golden (fallback)
     if q.ndim == 4:
-        if not is_compiling():
-            served[2] += 1
-            if served[2] == 1:
-                arguments = {
-                    'q': q, 'kv_cache': kv_cache, 'out': out, 'block_table': block_table,
-                    'seq_lens_cpu': seq_lens_cpu, 'seq_lens': seq_lens,
-                    'max_seq_len': max_seq_len, 'scale': scale,
-                }
-                fell_back('mla_decode_attention', 'golden', arguments)
+        served[2] += 1
+        if served[2] == 1:
+            arguments = {
+                'q': q, 'kv_cache': kv_cache, 'out': out, 'block_table': block_table,
+                'seq_lens_cpu': seq_lens_cpu, 'seq_lens': seq_lens, 'max_seq_len': max_seq_len,
+                'scale': scale,
+            }
+            fell_back('mla_decode_attention', 'golden', arguments)
+        return kernel_golden(
+            q, kv_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len, scale,
+        )
+    arguments = {
+        'q': q, 'kv_cache': kv_cache, 'out': out, 'block_table': block_table,
+        'seq_lens_cpu': seq_lens_cpu, 'seq_lens': seq_lens, 'max_seq_len': max_seq_len,
+        'scale': scale,
+    }
+    raise refuse('mla_decode_attention', arguments)
+
+
+op_mla_decode_attention = traced_op(
+    'mla_decode_attention',
+    '(Tensor q, Tensor kv_cache, Tensor(a2!) out, Tensor block_table, Tensor seq_lens_cpu, '
+    'Tensor seq_lens, SymInt max_seq_len, float scale) -> ()',
+    serve_mla_decode_attention,
+    None,
+)
+
+
+def mla_decode_attention(
+    q, kv_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len, scale,
+):
+    # operator_recipes/mla.yaml:23
+    # called by our own classes
+    if is_compiling():
+        # One op, that nothing looks into.
+        op_mla_decode_attention(
+            q, kv_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len, scale,
+        )
+        result = out
+        return result
+    q_len = q.shape[1]
+    rank = out.shape[3]
+    width = q.shape[3]
+    index_entries = ((q.shape[0] * q.shape[1]) * max_seq_len)
+    # operator_recipes/mla.yaml:31
+    # xpu_mla_indexed
+    # the vendor's latent decode; it takes 16-bit caches, a latent width of 512 + 64 and at most
+    # two query tokens (T42), and a slot list instead of a block table
+    if (
+        q.dtype in (float16, bfloat16)
+        and q_len <= 2
+        and rank == 512
+        and width == 576
+        and index_entries <= 33554432
+    ):
+        served[0] += 1
+        return kernel_xpu_mla_indexed(
+            q.contiguous(), kv_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len,
+            scale,
+        )
+    # operator_recipes/mla.yaml:45
+    # xpu_mla_paged
+    # the latent form of the paged kernel, for float32, other widths and long contexts
+    if q.dtype in (float32, float16, bfloat16) and q_len == 1:
+        served[1] += 1
+        return kernel_xpu_mla_paged(
+            q.contiguous(), kv_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len,
+            scale,
+        )
+    # operator_recipes/mla.yaml:53
+    # golden (fallback)
+    if q.ndim == 4:
+        served[2] += 1
+        if served[2] == 1:
+            arguments = {
+                'q': q, 'kv_cache': kv_cache, 'out': out, 'block_table': block_table,
+                'seq_lens_cpu': seq_lens_cpu, 'seq_lens': seq_lens, 'max_seq_len': max_seq_len,
+                'scale': scale,
+            }
+            fell_back('mla_decode_attention', 'golden', arguments)
         return kernel_golden(
             q, kv_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len, scale,
         )

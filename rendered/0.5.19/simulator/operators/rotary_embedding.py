@@ -11,6 +11,7 @@ from kunlun_adapt.kernels.rope import rotary_embedding as kernel_xpu_rotary_bf16
 from kunlun_adapt.kernels.rope import rotary_embedding as kernel_xpu_rotary_fp16
 from kunlun_adapt.kernels.rope import rotary_embedding as kernel_xpu_rotary_fp32
 from kunlun_adapt.runtime.dispatch import fell_back, require, tally, unserved
+from kunlun_adapt.runtime.traced import traced_op
 
 require('rotary_embedding', 'xpu_rotary_bf16', ('kunlun_ops.rotary_embedding',))
 require('rotary_embedding', 'xpu_rotary_fp16', ('kunlun_ops.rotary_embedding',))
@@ -20,10 +21,88 @@ served = tally('rotary_embedding', (
 ))
 
 
+def serve_rotary_embedding(
+    positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
+):
+    # operator_recipes/rope.yaml:19
+    # run by the op that torch.compile sees
+    passed_through = (head_size - rotary_dim)
+    # operator_recipes/rope.yaml:69
+    # xpu_rotary_bf16
+    # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
+    # float32
+    if (
+        query.dtype is bfloat16
+        and cos_sin_cache.dtype is bfloat16
+        and passed_through == 0
+        and offsets is None
+    ):
+        served[0] += 1
+        return kernel_xpu_rotary_bf16(
+            positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
+        )
+    # operator_recipes/rope.yaml:74
+    # xpu_rotary_fp16
+    if (
+        query.dtype is float16
+        and cos_sin_cache.dtype is float16
+        and passed_through == 0
+        and offsets is None
+    ):
+        served[1] += 1
+        return kernel_xpu_rotary_fp16(
+            positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
+        )
+    # operator_recipes/rope.yaml:78
+    # xpu_rotary_fp32
+    if (
+        query.dtype is float32
+        and cos_sin_cache.dtype is float32
+        and passed_through == 0
+        and offsets is None
+    ):
+        served[2] += 1
+        return kernel_xpu_rotary_fp32(
+            positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
+        )
+    # operator_recipes/rope.yaml:82
+    # golden (fallback)
+    # partial heads, a float32 table, position offsets
+    served[3] += 1
+    if served[3] == 1:
+        arguments = {
+            'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
+            'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
+            'offsets': offsets,
+        }
+        fell_back('rotary_embedding', 'golden', arguments)
+    return kernel_golden(
+        positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
+    )
+
+
+def fake_rotary_embedding(
+    positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
+):
+    # What the op's results look like; nothing is computed.
+    return kernel_golden(
+        positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
+    )
+
+
+op_rotary_embedding = traced_op(
+    'rotary_embedding',
+    '(Tensor positions, Tensor query, Tensor key, Tensor cos_sin_cache, SymInt head_size, '
+    'SymInt rotary_dim, bool is_neox, Tensor? offsets) -> Tensor[]',
+    serve_rotary_embedding,
+    fake_rotary_embedding,
+)
+
+
 def bind_LinearScalingRotaryEmbedding(
     self, positions, query, key, offsets=None, fused_set_kv_buffer_arg=None,
 ):
-    # operator_recipes/rope.yaml:35
+    # operator_recipes/rope.yaml:36
     # sglang.srt.layers.rotary_embedding.base.LinearScalingRotaryEmbedding (oot_forward)
     if fused_set_kv_buffer_arg is not None:
         raise unserved(
@@ -41,8 +120,15 @@ def bind_LinearScalingRotaryEmbedding(
         self.rotary_dim,
         self.is_neox_style,
     )
+    if is_compiling():
+        # One op, that nothing looks into.
+        result = op_rotary_embedding(
+            positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
+        )
+        result = result[0] if len(result) == 1 else (*result,)
+        return result
     passed_through = (head_size - rotary_dim)
-    # operator_recipes/rope.yaml:68
+    # operator_recipes/rope.yaml:69
     # xpu_rotary_bf16
     # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
     # float32
@@ -52,12 +138,11 @@ def bind_LinearScalingRotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[0] += 1
+        served[0] += 1
         return kernel_xpu_rotary_bf16(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:73
+    # operator_recipes/rope.yaml:74
     # xpu_rotary_fp16
     if (
         query.dtype is float16
@@ -65,12 +150,11 @@ def bind_LinearScalingRotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[1] += 1
+        served[1] += 1
         return kernel_xpu_rotary_fp16(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:77
+    # operator_recipes/rope.yaml:78
     # xpu_rotary_fp32
     if (
         query.dtype is float32
@@ -78,23 +162,21 @@ def bind_LinearScalingRotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[2] += 1
+        served[2] += 1
         return kernel_xpu_rotary_fp32(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:81
+    # operator_recipes/rope.yaml:82
     # golden (fallback)
     # partial heads, a float32 table, position offsets
-    if not is_compiling():
-        served[3] += 1
-        if served[3] == 1:
-            arguments = {
-                'positions': positions, 'query': query, 'key': key,
-                'cos_sin_cache': cos_sin_cache, 'head_size': head_size,
-                'rotary_dim': rotary_dim, 'is_neox': is_neox, 'offsets': offsets,
-            }
-            fell_back('rotary_embedding', 'golden', arguments)
+    served[3] += 1
+    if served[3] == 1:
+        arguments = {
+            'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
+            'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
+            'offsets': offsets,
+        }
+        fell_back('rotary_embedding', 'golden', arguments)
     return kernel_golden(
         positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
     )
@@ -103,7 +185,7 @@ def bind_LinearScalingRotaryEmbedding(
 def bind_RotaryEmbedding(
     self, positions, query, key, offsets=None, fused_set_kv_buffer_arg=None,
 ):
-    # operator_recipes/rope.yaml:20
+    # operator_recipes/rope.yaml:21
     # sglang.srt.layers.rotary_embedding.base.RotaryEmbedding (oot_forward)
     if fused_set_kv_buffer_arg is not None:
         raise unserved(
@@ -121,8 +203,15 @@ def bind_RotaryEmbedding(
         self.rotary_dim,
         self.is_neox_style,
     )
+    if is_compiling():
+        # One op, that nothing looks into.
+        result = op_rotary_embedding(
+            positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
+        )
+        result = result[0] if len(result) == 1 else (*result,)
+        return result
     passed_through = (head_size - rotary_dim)
-    # operator_recipes/rope.yaml:68
+    # operator_recipes/rope.yaml:69
     # xpu_rotary_bf16
     # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
     # float32
@@ -132,12 +221,11 @@ def bind_RotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[0] += 1
+        served[0] += 1
         return kernel_xpu_rotary_bf16(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:73
+    # operator_recipes/rope.yaml:74
     # xpu_rotary_fp16
     if (
         query.dtype is float16
@@ -145,12 +233,11 @@ def bind_RotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[1] += 1
+        served[1] += 1
         return kernel_xpu_rotary_fp16(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:77
+    # operator_recipes/rope.yaml:78
     # xpu_rotary_fp32
     if (
         query.dtype is float32
@@ -158,30 +245,28 @@ def bind_RotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[2] += 1
+        served[2] += 1
         return kernel_xpu_rotary_fp32(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:81
+    # operator_recipes/rope.yaml:82
     # golden (fallback)
     # partial heads, a float32 table, position offsets
-    if not is_compiling():
-        served[3] += 1
-        if served[3] == 1:
-            arguments = {
-                'positions': positions, 'query': query, 'key': key,
-                'cos_sin_cache': cos_sin_cache, 'head_size': head_size,
-                'rotary_dim': rotary_dim, 'is_neox': is_neox, 'offsets': offsets,
-            }
-            fell_back('rotary_embedding', 'golden', arguments)
+    served[3] += 1
+    if served[3] == 1:
+        arguments = {
+            'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
+            'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
+            'offsets': offsets,
+        }
+        fell_back('rotary_embedding', 'golden', arguments)
     return kernel_golden(
         positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
     )
 
 
 def bind_DeepseekScalingRotaryEmbedding(self, positions, query, key, offsets=None):
-    # operator_recipes/rope.yaml:59
+    # operator_recipes/rope.yaml:60
     # sglang.srt.layers.rotary_embedding.rope_variant.DeepseekScalingRotaryEmbedding
     # (oot_forward)
     (
@@ -195,8 +280,15 @@ def bind_DeepseekScalingRotaryEmbedding(self, positions, query, key, offsets=Non
         self.rotary_dim,
         self.is_neox_style,
     )
+    if is_compiling():
+        # One op, that nothing looks into.
+        result = op_rotary_embedding(
+            positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
+        )
+        result = result[0] if len(result) == 1 else (*result,)
+        return result
     passed_through = (head_size - rotary_dim)
-    # operator_recipes/rope.yaml:68
+    # operator_recipes/rope.yaml:69
     # xpu_rotary_bf16
     # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
     # float32
@@ -206,12 +298,11 @@ def bind_DeepseekScalingRotaryEmbedding(self, positions, query, key, offsets=Non
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[0] += 1
+        served[0] += 1
         return kernel_xpu_rotary_bf16(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:73
+    # operator_recipes/rope.yaml:74
     # xpu_rotary_fp16
     if (
         query.dtype is float16
@@ -219,12 +310,11 @@ def bind_DeepseekScalingRotaryEmbedding(self, positions, query, key, offsets=Non
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[1] += 1
+        served[1] += 1
         return kernel_xpu_rotary_fp16(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:77
+    # operator_recipes/rope.yaml:78
     # xpu_rotary_fp32
     if (
         query.dtype is float32
@@ -232,23 +322,21 @@ def bind_DeepseekScalingRotaryEmbedding(self, positions, query, key, offsets=Non
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[2] += 1
+        served[2] += 1
         return kernel_xpu_rotary_fp32(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:81
+    # operator_recipes/rope.yaml:82
     # golden (fallback)
     # partial heads, a float32 table, position offsets
-    if not is_compiling():
-        served[3] += 1
-        if served[3] == 1:
-            arguments = {
-                'positions': positions, 'query': query, 'key': key,
-                'cos_sin_cache': cos_sin_cache, 'head_size': head_size,
-                'rotary_dim': rotary_dim, 'is_neox': is_neox, 'offsets': offsets,
-            }
-            fell_back('rotary_embedding', 'golden', arguments)
+    served[3] += 1
+    if served[3] == 1:
+        arguments = {
+            'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
+            'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
+            'offsets': offsets,
+        }
+        fell_back('rotary_embedding', 'golden', arguments)
     return kernel_golden(
         positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
     )
@@ -257,7 +345,7 @@ def bind_DeepseekScalingRotaryEmbedding(self, positions, query, key, offsets=Non
 def bind_DynamicNTKScalingRotaryEmbedding(
     self, positions, query, key, offsets=None, fused_set_kv_buffer_arg=None,
 ):
-    # operator_recipes/rope.yaml:47
+    # operator_recipes/rope.yaml:48
     # sglang.srt.layers.rotary_embedding.rope_variant.DynamicNTKScalingRotaryEmbedding
     # (oot_forward)
     if fused_set_kv_buffer_arg is not None:
@@ -276,8 +364,15 @@ def bind_DynamicNTKScalingRotaryEmbedding(
         self.rotary_dim,
         self.is_neox_style,
     )
+    if is_compiling():
+        # One op, that nothing looks into.
+        result = op_rotary_embedding(
+            positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
+        )
+        result = result[0] if len(result) == 1 else (*result,)
+        return result
     passed_through = (head_size - rotary_dim)
-    # operator_recipes/rope.yaml:68
+    # operator_recipes/rope.yaml:69
     # xpu_rotary_bf16
     # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
     # float32
@@ -287,12 +382,11 @@ def bind_DynamicNTKScalingRotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[0] += 1
+        served[0] += 1
         return kernel_xpu_rotary_bf16(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:73
+    # operator_recipes/rope.yaml:74
     # xpu_rotary_fp16
     if (
         query.dtype is float16
@@ -300,12 +394,11 @@ def bind_DynamicNTKScalingRotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[1] += 1
+        served[1] += 1
         return kernel_xpu_rotary_fp16(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:77
+    # operator_recipes/rope.yaml:78
     # xpu_rotary_fp32
     if (
         query.dtype is float32
@@ -313,23 +406,21 @@ def bind_DynamicNTKScalingRotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[2] += 1
+        served[2] += 1
         return kernel_xpu_rotary_fp32(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:81
+    # operator_recipes/rope.yaml:82
     # golden (fallback)
     # partial heads, a float32 table, position offsets
-    if not is_compiling():
-        served[3] += 1
-        if served[3] == 1:
-            arguments = {
-                'positions': positions, 'query': query, 'key': key,
-                'cos_sin_cache': cos_sin_cache, 'head_size': head_size,
-                'rotary_dim': rotary_dim, 'is_neox': is_neox, 'offsets': offsets,
-            }
-            fell_back('rotary_embedding', 'golden', arguments)
+    served[3] += 1
+    if served[3] == 1:
+        arguments = {
+            'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
+            'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
+            'offsets': offsets,
+        }
+        fell_back('rotary_embedding', 'golden', arguments)
     return kernel_golden(
         positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
     )
@@ -338,7 +429,7 @@ def bind_DynamicNTKScalingRotaryEmbedding(
 def bind_Llama3RotaryEmbedding(
     self, positions, query, key, offsets=None, fused_set_kv_buffer_arg=None,
 ):
-    # operator_recipes/rope.yaml:41
+    # operator_recipes/rope.yaml:42
     # sglang.srt.layers.rotary_embedding.rope_variant.Llama3RotaryEmbedding (oot_forward)
     if fused_set_kv_buffer_arg is not None:
         raise unserved(
@@ -356,8 +447,15 @@ def bind_Llama3RotaryEmbedding(
         self.rotary_dim,
         self.is_neox_style,
     )
+    if is_compiling():
+        # One op, that nothing looks into.
+        result = op_rotary_embedding(
+            positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
+        )
+        result = result[0] if len(result) == 1 else (*result,)
+        return result
     passed_through = (head_size - rotary_dim)
-    # operator_recipes/rope.yaml:68
+    # operator_recipes/rope.yaml:69
     # xpu_rotary_bf16
     # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
     # float32
@@ -367,12 +465,11 @@ def bind_Llama3RotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[0] += 1
+        served[0] += 1
         return kernel_xpu_rotary_bf16(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:73
+    # operator_recipes/rope.yaml:74
     # xpu_rotary_fp16
     if (
         query.dtype is float16
@@ -380,12 +477,11 @@ def bind_Llama3RotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[1] += 1
+        served[1] += 1
         return kernel_xpu_rotary_fp16(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:77
+    # operator_recipes/rope.yaml:78
     # xpu_rotary_fp32
     if (
         query.dtype is float32
@@ -393,23 +489,21 @@ def bind_Llama3RotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[2] += 1
+        served[2] += 1
         return kernel_xpu_rotary_fp32(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:81
+    # operator_recipes/rope.yaml:82
     # golden (fallback)
     # partial heads, a float32 table, position offsets
-    if not is_compiling():
-        served[3] += 1
-        if served[3] == 1:
-            arguments = {
-                'positions': positions, 'query': query, 'key': key,
-                'cos_sin_cache': cos_sin_cache, 'head_size': head_size,
-                'rotary_dim': rotary_dim, 'is_neox': is_neox, 'offsets': offsets,
-            }
-            fell_back('rotary_embedding', 'golden', arguments)
+    served[3] += 1
+    if served[3] == 1:
+        arguments = {
+            'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
+            'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
+            'offsets': offsets,
+        }
+        fell_back('rotary_embedding', 'golden', arguments)
     return kernel_golden(
         positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
     )
@@ -418,7 +512,7 @@ def bind_Llama3RotaryEmbedding(
 def bind_YaRNScalingRotaryEmbedding(
     self, positions, query, key, offsets=None, fused_set_kv_buffer_arg=None,
 ):
-    # operator_recipes/rope.yaml:53
+    # operator_recipes/rope.yaml:54
     # sglang.srt.layers.rotary_embedding.yarn.YaRNScalingRotaryEmbedding (oot_forward)
     if fused_set_kv_buffer_arg is not None:
         raise unserved(
@@ -436,8 +530,15 @@ def bind_YaRNScalingRotaryEmbedding(
         self.rotary_dim,
         self.is_neox_style,
     )
+    if is_compiling():
+        # One op, that nothing looks into.
+        result = op_rotary_embedding(
+            positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
+        )
+        result = result[0] if len(result) == 1 else (*result,)
+        return result
     passed_through = (head_size - rotary_dim)
-    # operator_recipes/rope.yaml:68
+    # operator_recipes/rope.yaml:69
     # xpu_rotary_bf16
     # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
     # float32
@@ -447,12 +548,11 @@ def bind_YaRNScalingRotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[0] += 1
+        served[0] += 1
         return kernel_xpu_rotary_bf16(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:73
+    # operator_recipes/rope.yaml:74
     # xpu_rotary_fp16
     if (
         query.dtype is float16
@@ -460,12 +560,11 @@ def bind_YaRNScalingRotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[1] += 1
+        served[1] += 1
         return kernel_xpu_rotary_fp16(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:77
+    # operator_recipes/rope.yaml:78
     # xpu_rotary_fp32
     if (
         query.dtype is float32
@@ -473,23 +572,21 @@ def bind_YaRNScalingRotaryEmbedding(
         and passed_through == 0
         and offsets is None
     ):
-        if not is_compiling():
-            served[2] += 1
+        served[2] += 1
         return kernel_xpu_rotary_fp32(
             positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
         )
-    # operator_recipes/rope.yaml:81
+    # operator_recipes/rope.yaml:82
     # golden (fallback)
     # partial heads, a float32 table, position offsets
-    if not is_compiling():
-        served[3] += 1
-        if served[3] == 1:
-            arguments = {
-                'positions': positions, 'query': query, 'key': key,
-                'cos_sin_cache': cos_sin_cache, 'head_size': head_size,
-                'rotary_dim': rotary_dim, 'is_neox': is_neox, 'offsets': offsets,
-            }
-            fell_back('rotary_embedding', 'golden', arguments)
+    served[3] += 1
+    if served[3] == 1:
+        arguments = {
+            'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
+            'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
+            'offsets': offsets,
+        }
+        fell_back('rotary_embedding', 'golden', arguments)
     return kernel_golden(
         positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
     )

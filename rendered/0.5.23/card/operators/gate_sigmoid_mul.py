@@ -7,20 +7,51 @@ from torch.compiler import is_compiling
 
 from kunlun_adapt.golden.elementwise import gate_sigmoid_mul as kernel_golden
 from kunlun_adapt.runtime.dispatch import fell_back, tally
+from kunlun_adapt.runtime.traced import traced_op
 
 served = tally('gate_sigmoid_mul', ('golden',))
 
 
-def bind_fused_gate_sigmoid_mul(hidden_states, gate_weight, shared_output):
-    # operator_recipes/elementwise.yaml:15
-    # sglang.kernels.ops.elementwise.elementwise.fused_gate_sigmoid_mul (function)
-    hidden, shared = hidden_states, shared_output
-    # operator_recipes/elementwise.yaml:22
+def serve_gate_sigmoid_mul(hidden, gate_weight, shared):
+    # operator_recipes/elementwise.yaml:14
+    # run by the op that torch.compile sees
+    # operator_recipes/elementwise.yaml:23
     # golden (fallback)
     # no vendor op for it is known from public call sites
-    if not is_compiling():
-        served[0] += 1
-        if served[0] == 1:
-            arguments = {'hidden': hidden, 'gate_weight': gate_weight, 'shared': shared}
-            fell_back('gate_sigmoid_mul', 'golden', arguments)
+    served[0] += 1
+    if served[0] == 1:
+        arguments = {'hidden': hidden, 'gate_weight': gate_weight, 'shared': shared}
+        fell_back('gate_sigmoid_mul', 'golden', arguments)
+    return kernel_golden(hidden, gate_weight, shared)
+
+
+def fake_gate_sigmoid_mul(hidden, gate_weight, shared):
+    # What the op's results look like; nothing is computed.
+    return kernel_golden(hidden, gate_weight, shared)
+
+
+op_gate_sigmoid_mul = traced_op(
+    'gate_sigmoid_mul',
+    '(Tensor hidden, Tensor gate_weight, Tensor shared) -> Tensor[]',
+    serve_gate_sigmoid_mul,
+    fake_gate_sigmoid_mul,
+)
+
+
+def bind_fused_gate_sigmoid_mul(hidden_states, gate_weight, shared_output):
+    # operator_recipes/elementwise.yaml:16
+    # sglang.kernels.ops.elementwise.elementwise.fused_gate_sigmoid_mul (function)
+    hidden, shared = hidden_states, shared_output
+    if is_compiling():
+        # One op, that nothing looks into.
+        result = op_gate_sigmoid_mul(hidden, gate_weight, shared)
+        result = result[0] if len(result) == 1 else (*result,)
+        return result
+    # operator_recipes/elementwise.yaml:23
+    # golden (fallback)
+    # no vendor op for it is known from public call sites
+    served[0] += 1
+    if served[0] == 1:
+        arguments = {'hidden': hidden, 'gate_weight': gate_weight, 'shared': shared}
+        fell_back('gate_sigmoid_mul', 'golden', arguments)
     return kernel_golden(hidden, gate_weight, shared)

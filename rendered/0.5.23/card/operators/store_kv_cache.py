@@ -10,17 +10,18 @@ from kunlun_adapt.golden.kv_cache import store_kv_cache as kernel_golden
 from kunlun_adapt.kernels.kv_cache.store import store_flash as kernel_xpu_store_flash
 from kunlun_adapt.kernels.kv_cache.store import store_reshape as kernel_xpu_store_reshape
 from kunlun_adapt.runtime.dispatch import fell_back, refuse, setting, tally
+from kunlun_adapt.runtime.traced import traced_op
 
 served = tally('store_kv_cache', ('xpu_store_flash', 'xpu_store_reshape', 'golden'))
 _op_kunlun_ops_reshape_and_cache_flash = setting('op', 'kunlun_ops.reshape_and_cache_flash')
 _op_kunlun_ops_reshape_and_cache = setting('op', 'kunlun_ops.reshape_and_cache')
 
 
-def store_kv_cache(key, value, key_cache, value_cache, slots):
+def serve_store_kv_cache(key, value, key_cache, value_cache, slots):
     # operator_recipes/kv_cache.yaml:17
-    # called by our own classes
+    # run by the op that torch.compile sees
     spare_width = (key.shape[2] - value.shape[2])
-    # operator_recipes/kv_cache.yaml:33
+    # operator_recipes/kv_cache.yaml:34
     # xpu_store_flash
     # the writer that names its layout, so that ours cannot be misread
     if (
@@ -28,13 +29,12 @@ def store_kv_cache(key, value, key_cache, value_cache, slots):
         and key.dtype in (float32, float16, bfloat16)
         and spare_width == 0
     ):
-        if not is_compiling():
-            served[0] += 1
+        served[0] += 1
         return kernel_xpu_store_flash(
             key.contiguous(), value.contiguous(), key_cache, value_cache, slots,
             blhd_layout=False,
         )
-    # operator_recipes/kv_cache.yaml:43
+    # operator_recipes/kv_cache.yaml:44
     # xpu_store_reshape
     # stacks that only have the older writer
     if (
@@ -42,22 +42,79 @@ def store_kv_cache(key, value, key_cache, value_cache, slots):
         and key.dtype in (float32, float16, bfloat16)
         and spare_width == 0
     ):
-        if not is_compiling():
-            served[1] += 1
+        served[1] += 1
         return kernel_xpu_store_reshape(
             key.contiguous(), value.contiguous(), key_cache, value_cache, slots,
         )
-    # operator_recipes/kv_cache.yaml:52
+    # operator_recipes/kv_cache.yaml:53
     # golden (fallback)
     if key.ndim == 3:
-        if not is_compiling():
-            served[2] += 1
-            if served[2] == 1:
-                arguments = {
-                    'key': key, 'value': value, 'key_cache': key_cache,
-                    'value_cache': value_cache, 'slots': slots,
-                }
-                fell_back('store_kv_cache', 'golden', arguments)
+        served[2] += 1
+        if served[2] == 1:
+            arguments = {
+                'key': key, 'value': value, 'key_cache': key_cache, 'value_cache': value_cache,
+                'slots': slots,
+            }
+            fell_back('store_kv_cache', 'golden', arguments)
+        return kernel_golden(key, value, key_cache, value_cache, slots)
+    arguments = {
+        'key': key, 'value': value, 'key_cache': key_cache, 'value_cache': value_cache,
+        'slots': slots,
+    }
+    raise refuse('store_kv_cache', arguments)
+
+
+op_store_kv_cache = traced_op(
+    'store_kv_cache',
+    '(Tensor key, Tensor value, Tensor(a2!) key_cache, Tensor(a3!) value_cache, Tensor slots) '
+    '-> ()',
+    serve_store_kv_cache,
+    None,
+)
+
+
+def store_kv_cache(key, value, key_cache, value_cache, slots):
+    # operator_recipes/kv_cache.yaml:18
+    # called by our own classes
+    if is_compiling():
+        # One op, that nothing looks into.
+        return op_store_kv_cache(key, value, key_cache, value_cache, slots)
+    spare_width = (key.shape[2] - value.shape[2])
+    # operator_recipes/kv_cache.yaml:34
+    # xpu_store_flash
+    # the writer that names its layout, so that ours cannot be misread
+    if (
+        _op_kunlun_ops_reshape_and_cache_flash
+        and key.dtype in (float32, float16, bfloat16)
+        and spare_width == 0
+    ):
+        served[0] += 1
+        return kernel_xpu_store_flash(
+            key.contiguous(), value.contiguous(), key_cache, value_cache, slots,
+            blhd_layout=False,
+        )
+    # operator_recipes/kv_cache.yaml:44
+    # xpu_store_reshape
+    # stacks that only have the older writer
+    if (
+        _op_kunlun_ops_reshape_and_cache
+        and key.dtype in (float32, float16, bfloat16)
+        and spare_width == 0
+    ):
+        served[1] += 1
+        return kernel_xpu_store_reshape(
+            key.contiguous(), value.contiguous(), key_cache, value_cache, slots,
+        )
+    # operator_recipes/kv_cache.yaml:53
+    # golden (fallback)
+    if key.ndim == 3:
+        served[2] += 1
+        if served[2] == 1:
+            arguments = {
+                'key': key, 'value': value, 'key_cache': key_cache, 'value_cache': value_cache,
+                'slots': slots,
+            }
+            fell_back('store_kv_cache', 'golden', arguments)
         return kernel_golden(key, value, key_cache, value_cache, slots)
     arguments = {
         'key': key, 'value': value, 'key_cache': key_cache, 'value_cache': value_cache,

@@ -9,17 +9,60 @@ from kunlun_adapt.golden.moe import topk_routing as kernel_golden
 from kunlun_adapt.kernels.moe import softmax_topk as kernel_xpu_softmax_topk
 from kunlun_adapt.kernels.moe import softmax_topk_norm as kernel_xpu_softmax_topk_norm
 from kunlun_adapt.runtime.dispatch import fell_back, require, tally
+from kunlun_adapt.runtime.traced import traced_op
 
 require('moe_topk', 'xpu_softmax_topk_norm', ('kunlun_ops.moe_softmax_topk_norm',))
 require('moe_topk', 'xpu_softmax_topk', ('kunlun_ops.moe_softmax_topk',))
 served = tally('moe_topk', ('xpu_softmax_topk_norm', 'xpu_softmax_topk', 'golden'))
 
 
+def serve_moe_topk(logits, topk, renormalise, bias, scoring):
+    # operator_recipes/moe.yaml:16
+    # run by the op that torch.compile sees
+    # operator_recipes/moe.yaml:32
+    # xpu_softmax_topk_norm
+    if scoring == 'softmax' and renormalise is True and bias is None:
+        served[0] += 1
+        return kernel_xpu_softmax_topk_norm(logits, topk, renormalise, bias, scoring)
+    # operator_recipes/moe.yaml:36
+    # xpu_softmax_topk
+    if scoring == 'softmax' and renormalise is False and bias is None:
+        served[1] += 1
+        return kernel_xpu_softmax_topk(
+            logits, topk, renormalise, bias, scoring, clusters=12,
+        )
+    # operator_recipes/moe.yaml:42
+    # golden (fallback)
+    # sigmoid and sqrtsoftplus scores without groups, and softmax with a choice bias: no vendor
+    # op
+    served[2] += 1
+    if served[2] == 1:
+        arguments = {
+            'logits': logits, 'topk': topk, 'renormalise': renormalise, 'bias': bias,
+            'scoring': scoring,
+        }
+        fell_back('moe_topk', 'golden', arguments)
+    return kernel_golden(logits, topk, renormalise, bias, scoring)
+
+
+def fake_moe_topk(logits, topk, renormalise, bias, scoring):
+    # What the op's results look like; nothing is computed.
+    return kernel_golden(logits, topk, renormalise, bias, scoring)
+
+
+op_moe_topk = traced_op(
+    'moe_topk',
+    '(Tensor logits, SymInt topk, bool renormalise, Tensor? bias, str scoring) -> Tensor[]',
+    serve_moe_topk,
+    fake_moe_topk,
+)
+
+
 def bind_fused_topk_native(
     hidden_states, gating_output, topk, renormalize, correction_bias=None,
     scoring_func='softmax',
 ):
-    # operator_recipes/moe.yaml:17
+    # operator_recipes/moe.yaml:18
     # sglang.srt.layers.moe.topk.fused_topk_native (function)
     (
         logits,
@@ -32,30 +75,32 @@ def bind_fused_topk_native(
         correction_bias,
         scoring_func,
     )
-    # operator_recipes/moe.yaml:31
+    if is_compiling():
+        # One op, that nothing looks into.
+        result = op_moe_topk(logits, topk, renormalise, bias, scoring)
+        result = result[0] if len(result) == 1 else (*result,)
+        return result
+    # operator_recipes/moe.yaml:32
     # xpu_softmax_topk_norm
     if scoring == 'softmax' and renormalise is True and bias is None:
-        if not is_compiling():
-            served[0] += 1
+        served[0] += 1
         return kernel_xpu_softmax_topk_norm(logits, topk, renormalise, bias, scoring)
-    # operator_recipes/moe.yaml:35
+    # operator_recipes/moe.yaml:36
     # xpu_softmax_topk
     if scoring == 'softmax' and renormalise is False and bias is None:
-        if not is_compiling():
-            served[1] += 1
+        served[1] += 1
         return kernel_xpu_softmax_topk(
             logits, topk, renormalise, bias, scoring, clusters=12,
         )
-    # operator_recipes/moe.yaml:41
+    # operator_recipes/moe.yaml:42
     # golden (fallback)
     # sigmoid and sqrtsoftplus scores without groups, and softmax with a choice bias: no vendor
     # op
-    if not is_compiling():
-        served[2] += 1
-        if served[2] == 1:
-            arguments = {
-                'logits': logits, 'topk': topk, 'renormalise': renormalise, 'bias': bias,
-                'scoring': scoring,
-            }
-            fell_back('moe_topk', 'golden', arguments)
+    served[2] += 1
+    if served[2] == 1:
+        arguments = {
+            'logits': logits, 'topk': topk, 'renormalise': renormalise, 'bias': bias,
+            'scoring': scoring,
+        }
+        fell_back('moe_topk', 'golden', arguments)
     return kernel_golden(logits, topk, renormalise, bias, scoring)

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kunlun_adapt.upstream import Location, Resolver, Symbol
 from kunlun_adapt.upstream.found import Found
+from kunlun_adapt.upstream.lookup import ROOT
 from kunlun_adapt.upstream.release import module_of
+from kunlun_adapt.upstream.resolve import Resolver
+from kunlun_adapt.upstream.symbols import Location, Symbol
 
-ROOT = "sglang"
 KEPT_TEXTS = 128
 
 
@@ -52,10 +53,11 @@ class Importable:
         Only what runs in any case counts: nothing under a guard, nothing that `try` may catch.
         """
         if module not in self._modules:
-            self._modules[module] = next(self._broken(module), None)
+            row = self._reader.recall("broken", module, lambda: next(self._broken(module), None))
+            self._modules[module] = row and Broken(module, Location(row[0], row[1]), row[2])
         return self._modules[module]
 
-    def _broken(self, module: str) -> Iterator[Broken]:
+    def _broken(self, module: str) -> Iterator[tuple[str, int, str]]:
         table = self._reader.table(module)
         if table is None:
             return
@@ -73,7 +75,7 @@ class Importable:
                 self._imports[source, name] = self._why(source, name)
             why = self._imports[source, name]
             if why is not None:
-                yield Broken(module, Location(table.file, line), why)
+                yield table.file, line, why
 
     def _why(self, source: str, name: str | None) -> str | None:
         """Why an import raises, or None where it does not or nobody can tell."""
@@ -84,10 +86,21 @@ class Importable:
         if name is None or file is None:
             return None
         # Looking for the word is far faster than reading the module, and hits nearly always.
-        if name.encode() in (self._text(file) or b""):
+        if _has_word(self._text(file) or b"", name.encode()):
             return None
         table = reader.table(source)
         found = reader.lookup.name(source, name)
         if table is None or table.lazy is not None or isinstance(found, Found):
             return None
         return None if found.reason == "unparsable" else f"{source} has no {name}"
+
+
+def _has_word(text: bytes, name: bytes) -> bool:
+    """Tell whether a name stands in a text, not only as a part of longer ones."""
+    start = text.find(name)
+    while start >= 0:
+        around = text[max(start - 1, 0) : start], text[start + len(name) : start + len(name) + 1]
+        if not any(byte.isalnum() or byte == b"_" for byte in around):
+            return True
+        start = text.find(name, start + 1)
+    return False
