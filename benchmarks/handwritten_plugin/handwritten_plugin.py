@@ -31,6 +31,15 @@ def _without_device(original: Any, *args: Any, **kwargs: Any) -> Any:
     return original(*args, **{**kwargs, "device": None})
 
 
+def _token_allocator(size: int, page_size: int, **options: Any) -> Any:
+    """Make upstream's allocator of single tokens, which is in torch; that of pages is in Triton."""
+    from sglang.srt.mem_cache.allocator.token import TokenToKVPoolAllocator
+
+    if page_size != 1:
+        raise ValueError(f"page size {page_size}: this platform has pages of one token")
+    return TokenToKVPoolAllocator(size, **options)
+
+
 def __getattr__(name: str) -> Any:
     """Make the platform class when upstream asks for it: it derives from upstream's."""
     if name != "HandwrittenPlatform":
@@ -52,6 +61,14 @@ def __getattr__(name: str) -> Any:
 
         def get_default_attention_backend(self) -> str:
             return "torch_native"
+
+        def get_mha_kv_pool_cls(self) -> type:
+            from sglang.srt.mem_cache.memory_pool import MHATokenToKVPool
+
+            return MHATokenToKVPool
+
+        def get_paged_allocator_cls(self) -> Any:
+            return _token_allocator
 
         def get_device(self, device_id: int = 0) -> str:
             return "cpu"
