@@ -69,6 +69,7 @@ def test_a_server_that_is_asked_to_end(
         main = next(p for p in running_now["processes"] if p["process"] == "main")
         assert main["pid"] == server.process.pid and main["state"] == "running"
         stop(server.process)
+        server.process.wait(SECONDS)
         _until(lambda: not _members(server.process.pid), "something outlived the server")
     _nothing_half_written(server.run_dir)
     told = _status(server.run_dir)
