@@ -9,7 +9,6 @@ from typing import Any
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.upstream import Missing, Suggestion, Symbol
 
-SAME_NAME = "of the same name"
 FITTING = ", and takes the same parameters"
 ENOUGH = 3
 """Fewer parameters than these many functions share, so they tell no rename by themselves."""
@@ -64,7 +63,8 @@ def class_of(path: str) -> str:
 
 def _is_named_so(place: Suggestion, path: str) -> bool:
     """Tell whether a place has the symbol's name; of a method's also its class."""
-    return SAME_NAME in place.why and class_of(place.path) == class_of(path)
+    same = place.path.rpartition(".")[2] == path.rpartition(".")[2]
+    return same and class_of(place.path) == class_of(path)
 
 
 def _of_the_name(place: Suggestion, share: float | None, fits: bool) -> Suggestion:

@@ -10,16 +10,16 @@ from packaging.version import Version
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.keys import SLIPS
-from kunlun_adapt.check.parameters import GRID, Place, allowed_alone, named
+from kunlun_adapt.check.parameters import GRID, Place, allowed_alone, named, place_of
 from kunlun_adapt.check.proposed import around, leave_out, possible
 from kunlun_adapt.check.ranges import ranged
 from kunlun_adapt.check.targets import SURE, Lost, Use
 from kunlun_adapt.check.wording import flow, listed
 from kunlun_adapt.documents import in_range
 from kunlun_adapt.documents.fields import ANY
-from kunlun_adapt.plan import WRAPPING, HookBinding, KernelBinding, forward_called
+from kunlun_adapt.plan import forward_called
 from kunlun_adapt.source.signatures import ANY_VALUE
-from kunlun_adapt.upstream import Missing, Suggestion, Symbol
+from kunlun_adapt.upstream import Missing, Suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,34 +142,13 @@ def _place(context: Context, use: Use, path: str) -> Place | None:
     """The binding's place as it would be at the other path; None where no call is read."""
     for hook in context.hooks:
         if hook.document.at(*hook.path, "target") == use.position:
-            return _of_hook(context, hook, path)
+            return place_of(hook, context.facts.resolve(path))
     for kernel in context.kernels:
         if kernel.recipe.at(*kernel.path, "target") == use.position:
-            return _of_kernel(context, kernel, path)
+            outer = kernel.bind.style == "oot_forward"
+            facts = context.facts
+            return place_of(kernel, forward_called(facts, path) if outer else facts.resolve(path))
     return None
-
-
-def _of_hook(context: Context, item: HookBinding, path: str) -> Place | None:
-    call = context.facts.resolve(path)
-    if item.hook.type not in WRAPPING or not _is_call(call):
-        return None
-    assert isinstance(call, Symbol) and call.signature is not None
-    return Place(item.document, item.path, item.at, (), item.binding.id, call, call.signature)
-
-
-def _of_kernel(context: Context, item: KernelBinding, path: str) -> Place | None:
-    recipe, bind = item.recipe.model, item.bind
-    outer = bind.style == "oot_forward"
-    call = forward_called(context.facts, path) if outer else context.facts.resolve(path)
-    if not _is_call(call):
-        return None
-    assert isinstance(call, Symbol) and call.signature is not None
-    id = item.binding.id
-    return Place(item.recipe, item.path, bind, (), id, call, call.signature, recipe.params)
-
-
-def _is_call(symbol: Symbol | Missing) -> bool:
-    return isinstance(symbol, Symbol) and symbol.signature is not None and symbol.kind != "class"
 
 
 def places_now(missing: Missing) -> str | None:

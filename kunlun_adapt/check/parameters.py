@@ -23,7 +23,7 @@ from kunlun_adapt.plan import (
 )
 from kunlun_adapt.source.signatures import ANY_VALUE
 from kunlun_adapt.source.text import literal_default
-from kunlun_adapt.upstream import Parameter, Signature, Symbol
+from kunlun_adapt.upstream import Missing, Parameter, Signature, Symbol
 
 RECEIVERS = ("method", "classmethod", "property")
 GRID = "$grid"
@@ -106,41 +106,29 @@ def places(context: Context) -> Iterator[Place]:
 
     Of what cannot be bound in its way at all, KA104 and its like say enough.
     """
-    for hook in context.hooks:
-        symbol = hook.symbol
-        if hook.hook.type not in WRAPPING or not isinstance(symbol, Symbol):
-            continue
-        if unfit(context, hook):
-            continue
-        if symbol.kind != "class" and symbol.signature is not None:
-            yield _of_hook(hook, symbol, symbol.signature)
-    for kernel in context.kernels:
-        call = kernel.call
-        if unfit(context, kernel):
-            continue
-        if isinstance(call, Symbol) and call.signature is not None and call.kind != "class":
-            yield _of_kernel(kernel, call, call.signature)
+    calls: list[tuple[HookBinding | KernelBinding, Symbol | Missing]]
+    calls = [(hook, hook.symbol) for hook in context.hooks]
+    calls += [(kernel, kernel.call) for kernel in context.kernels]
+    for item, call in calls:
+        place = None if unfit(context, item) else place_of(item, call)
+        if place is not None:
+            yield place
 
 
-def _of_hook(item: HookBinding, symbol: Symbol, signature: Signature) -> Place:
-    others = tuple(at for at in item.hook.at if at is not item.at)
-    return Place(item.document, item.path, item.at, others, item.binding.id, symbol, signature)
-
-
-def _of_kernel(item: KernelBinding, call: Symbol, signature: Signature) -> Place:
+def place_of(item: HookBinding | KernelBinding, call: Symbol | Missing) -> Place | None:
+    """Return a hook's or an operator's place, were this its call; None where no call is read."""
+    if not isinstance(call, Symbol) or call.signature is None or call.kind == "class":
+        return None
+    id = item.binding.id
+    if isinstance(item, HookBinding):
+        if item.hook.type not in WRAPPING:
+            return None
+        hooked = tuple(at for at in item.hook.at if at is not item.at)
+        return Place(item.document, item.path, item.at, hooked, id, call, call.signature)
     recipe = item.recipe.model
-    indexes = bind_groups(recipe).get(item.binding.id, [])
-    others = tuple(recipe.binds[i] for i in indexes if recipe.binds[i] is not item.bind)
-    return Place(
-        item.recipe,
-        item.path,
-        item.bind,
-        others,
-        item.binding.id,
-        call,
-        signature,
-        recipe.params,
-    )
+    indexes = bind_groups(recipe).get(id, [])
+    bound = tuple(recipe.binds[i] for i in indexes if recipe.binds[i] is not item.bind)
+    return Place(item.recipe, item.path, item.bind, bound, id, call, call.signature, recipe.params)
 
 
 def named(at: HookAt | Bind) -> set[str]:

@@ -24,8 +24,8 @@ from kunlun_adapt.upstream.answers import USAGE
 CODES_OF_USAGE = ("KA115", "KA117", "KA118", "KA119", "KA120", "KA121")
 
 READERS = (
-    *("body_text", "describe", "found", "guards", "lookup", "module", "release", "resolve"),
-    "syntax",
+    *("body_text", "describe", "found", "guards", "lazy", "lookup", "module", "release"),
+    *("resolve", "symbols", "syntax"),
 )
 """The modules of `upstream` that read what the rules look at."""
 
@@ -139,7 +139,8 @@ def _model(model: Hook | Bind) -> Any:
 def _rules_digest() -> str:
     """The hash of our own code that finds: the rules, and what they read a release with."""
     package = Path(__file__).parent.parent
-    names = ["check/usage.py", "check/use_sites.py", "check/targets.py", "check/processes.py"]
+    names = [f"check/{name}.py" for name in ("usage", "use_sites", "targets", "processes")]
+    names += ["check/parameters.py", "check/wording.py"]
     rules = (
         *("call_not_accepted", "import_time_value", "unreachable_reference", "vacuous_target"),
         *("kernel_inside_kernels", "excluded_but_there", "named_by_reexport"),

@@ -63,7 +63,8 @@ class WheelStore:
             self._zip = zipfile.ZipFile(path)
         except FileNotFoundError:
             raise ReleaseError(f"{path} does not exist", "check the path of the wheel") from None
-        except (zipfile.BadZipFile, OSError) as error:
+        except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
+            # A damaged directory may ask for a newer zip, or name files in no encoding.
             raise ReleaseError(
                 f"{path.name} cannot be read as a wheel: {error}",
                 "the file is truncated or not a wheel; download it again",

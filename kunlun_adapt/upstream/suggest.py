@@ -90,7 +90,8 @@ def suggest(
     # A method is looked for below its class, since many classes have a `forward`.
     names = [part for part in rest if part[:1].isupper()] or [leaf]
     for name in dict.fromkeys([names[0], leaf]):
-        tail = missing.path.partition(f".{name}.")[2]
+        # A module may have the name of what is in it; only a class has something below it.
+        tail = "" if name == leaf else missing.path.partition(f".{name}.")[2]
         found = _elsewhere(lookup, describer, places, missing.path, name, tail, fingerprint)
         if found:
             break

@@ -14,7 +14,7 @@ from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.proposed import Proposed, around, possible
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.documents import in_range
-from kunlun_adapt.upstream import Lock
+from kunlun_adapt.upstream import Lock, LockFacts
 from tests.check.bench import MAP, Bench
 from tests.check.examples import AFFINITY, lock_of
 from tests.check.examples_combinations import CONFLICT
@@ -27,13 +27,6 @@ RANGES = {"KA006", "KA007", "KA008"}
 EXCLUDED = re.compile(r"`(excluded: \[\{sglang: \"(.*?)\", why: \"…\"\}\])`")
 
 
-class Facts:
-    """A release of which nothing but the version is asked."""
-
-    def __init__(self, version: str) -> None:
-        self.version = version
-
-
 def context(bench: Bench, release: str, *releases: str, claim: str | None = None) -> Context:
     """A check of the bench's documents in a release, beside some that are locked."""
     catalog = bench.catalog()
@@ -43,7 +36,7 @@ def context(bench: Bench, release: str, *releases: str, claim: str | None = None
         document.model.sglang = claim
     one = lock_of(bench)
     lock = Lock({}, dict.fromkeys(releases, one.hashes["0.5.19"])) if releases else None
-    return Context(catalog, document, Facts(release), (), lock)  # type: ignore[arg-type]
+    return Context(catalog, document, LockFacts(lock or Lock(), release), (), lock)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +103,7 @@ def test_every_range_holds_for_its_release_and_for_no_other_that_is_known(bench:
     def check(release: str, known: list[str], bounds: list[tuple[str, str]], fill: bool) -> None:
         taken = [f"{operator}{version}" for operator, version in bounds]
         taken = [text for text in taken if not in_range(text, release)]
-        here = Context(made.catalog, made.document, Facts(release), ())  # type: ignore[arg-type]
+        here = Context(made.catalog, made.document, LockFacts(Lock(), release), ())
         found = around(here, taken, known=known, fill=fill).text
         assert in_range(found, release) and "==" not in found
         assert not any(in_range(found, other) for other in known if other != release)

@@ -211,3 +211,19 @@ def test_unsafe_sees_every_climb(parts: list[str]) -> None:
 )
 def test_module_of(path: str, name: str | None) -> None:
     assert module_of(path) == name
+
+
+@pytest.mark.parametrize(
+    ("offset", "damage"), [(6, b"\x8e\x00"), (8, b"\x00\x08")], ids=["newer zip", "no encoding"]
+)
+def test_a_wheel_with_a_damaged_directory_is_refused(
+    make_wheel: Wheel, offset: int, damage: bytes
+) -> None:
+    path = make_wheel(FILES)
+    data = bytearray(path.read_bytes())
+    entry = data.rindex(b"PK\x01\x02")
+    data[entry + offset : entry + offset + 2] = damage
+    data[entry + 46] = 0xFF
+    path.write_bytes(data)
+    with pytest.raises(ReleaseError, match="cannot be read as a wheel"):
+        open_release(str(path))

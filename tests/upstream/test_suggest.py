@@ -49,6 +49,13 @@ def test_the_same_body_beats_a_nearer_path(resolver: Make) -> None:
     assert "same body" in best.why
 
 
+def test_a_module_may_have_the_name_of_the_function_that_moved_out_of_it(resolver: Make) -> None:
+    facts = resolver({**FILES, "sglang/jit/gate.py": "def gate(x):\n    return x\n"})
+    best = _suggest(facts, "sglang.srt.ops.gate.gate").suggestions[0]
+    assert best.path == "sglang.jit.gate.gate"
+    assert best.why == "function of the same name"
+
+
 def test_a_misspelt_name_is_found_in_another_module(resolver: Make) -> None:
     found = _suggest(resolver(FILES), "sglang.srt.gone.set_gpu_proc_afinity")
     assert found.suggestions[0].path == "sglang.srt.utils.common.set_gpu_proc_affinity"
