@@ -30,7 +30,7 @@ def unmapped_reads(context: Context) -> Iterator[Finding]:
     """Report each, in every range of every hook: the same function reads the call in all."""
     for entry in context.catalog.hooks:
         hook = entry.hook
-        if hook.impl is None or hook.type not in WRAPPING:
+        if hook.impl is None or hook.type not in WRAPPING or hook.takes != "call":
             continue
         found = find(context, hook.impl)
         if not isinstance(found, Implementation) or found.source is None or found.signature is None:

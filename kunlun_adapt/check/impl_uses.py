@@ -11,11 +11,12 @@ from kunlun_adapt.check.context import Context, member_path
 from kunlun_adapt.check.implementations import Found, Implementations
 from kunlun_adapt.diagnostics import Position
 from kunlun_adapt.documents import Document, OperatorRecipe
-from kunlun_adapt.plan import WRAPPING
+from kunlun_adapt.plan import WRAPPING, HookBinding, Member, of_base
 from kunlun_adapt.upstream import Signature, Symbol
 
 ONE_CALL = ("call",)
 ONE_RESULT = ("result",)
+RECEIVER = "self"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class ImplUse:
     it is called is not ours to check (classes, values). `operator` says that they are an operator's
     parameters, which a parameter of another name must not take. `member` is the method of
     upstream's platform that it stands for. `kind` is what it has to be, a class or a function,
-    where what is bound settles that.
+    where what is bound settles that. `upstream` is the hook for which it gets upstream's own
+    arguments.
     """
 
     path: str
@@ -37,6 +39,7 @@ class ImplUse:
     operator: bool = False
     member: Symbol | None = None
     kind: str | None = None
+    upstream: HookBinding | None = None
 
 
 def impl_uses(context: Context) -> Iterator[ImplUse]:
@@ -54,7 +57,9 @@ def find(context: Context, path: str) -> Found:
 
 def _finder(context: Context) -> Implementations:
     if context not in _FINDERS:
-        _FINDERS[context] = Implementations(context.catalog.root, context.facts)
+        _FINDERS[context] = Implementations(
+            context.catalog.root, context.facts, context.map.sources
+        )
     return _FINDERS[context]
 
 
@@ -76,6 +81,8 @@ def _map(context: Context) -> Iterator[ImplUse]:
                 path = (*path, plan.profile)
             at = document.at(*path)
             positional, keywords = _member_call(member.symbol, member.value)
+            if positional is not None and _on_platform(context, member):
+                positional = (RECEIVER, *positional)
             method = member.symbol if positional is not None else None
             yield ImplUse(
                 str(member.content),
@@ -95,7 +102,18 @@ def _map(context: Context) -> Iterator[ImplUse]:
         if whole_class and hook.hook.type == "replace":
             kind = "class"
         positional = ONE_CALL if called else None
-        yield ImplUse(hook.hook.impl, at, hook.binding.id, positional, kind=kind)
+        as_is = called and hook.hook.takes == "arguments"
+        yield ImplUse(
+            hook.hook.impl,
+            at,
+            hook.binding.id,
+            None if as_is else positional,
+            kind=kind,
+            upstream=hook if as_is and isinstance(hook.symbol, Symbol) else None,
+        )
+    if model.device.base is not None:
+        at = document.at("device", "base")
+        yield ImplUse(model.device.base, at, "factory/device.kind", kind="class")
     for i, shim in enumerate(model.shims):
         if shim.provide is None:
             continue
@@ -103,6 +121,18 @@ def _map(context: Context) -> Iterator[ImplUse]:
     for i, entry in enumerate(model.models):
         at = document.at("models", i, "class")
         yield ImplUse(entry.cls, at, f"factory/models.{entry.architecture}", kind="class")
+
+
+def _on_platform(context: Context, member: Member) -> bool:
+    """Tell whether it is a method of the platform class written by hand, which gets the platform.
+
+    Upstream's own kind of method is asked: one of another kind is not plain, and not compared.
+    """
+    bound = isinstance(member.symbol, Symbol) and member.symbol.kind not in (
+        "staticmethod",
+        "classmethod",
+    )
+    return bound and of_base(context.map.device, str(member.content))
 
 
 def _given(context: Context, path: tuple[str | int, ...]) -> Any:

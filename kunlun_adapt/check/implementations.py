@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.machinery import PathFinder
@@ -89,8 +89,9 @@ _Source = Module | NotFound | Unread | _BuiltIn
 class Implementations:
     """Answers where implementation paths lead; files are parsed once."""
 
-    def __init__(self, workspace: Path, facts: Facts) -> None:
+    def __init__(self, workspace: Path, facts: Facts, sources: Sequence[str] = ()) -> None:
         self._workspace = workspace
+        self._sources = [workspace, *(workspace / folder for folder in sources)]
         self._facts = facts
         self._roots: dict[str, list[Path] | Unread | _BuiltIn | NotFound] = {}
         self._modules: dict[str, _Source] = {}
@@ -263,7 +264,7 @@ class Implementations:
         return self._roots[first]
 
     def _find_root(self, first: str) -> list[Path] | Unread | _BuiltIn | NotFound:
-        local = [self._workspace / first, self._workspace / f"{first}.py"]
+        local = [p for s in self._sources for p in (s / first, s / f"{first}.py")]
         if first != OWN and any(p.exists() for p in local):
             return [p for p in local if p.exists()]
         try:
@@ -286,7 +287,7 @@ class Implementations:
 
     def _not_here(self, first: str) -> Unread | NotFound:
         """A package that is not installed may be one of the card's; a slip of ours is a slip."""
-        ours = {OWN, *(p.stem for p in self._workspace.glob("*") if _importable(p))}
+        ours = {OWN, *(p.stem for s in self._sources for p in s.glob("*") if _importable(p))}
         meant = closest_slip(first, ours)
         message = f"the package {first} is not installed"
         if meant is not None:

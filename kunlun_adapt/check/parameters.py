@@ -14,7 +14,6 @@ from kunlun_adapt.check.wording import mapping, nearest, sequence
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.documents import Bind, Document, HookAt
 from kunlun_adapt.plan import (
-    WRAPPING,
     ConditionError,
     HookBinding,
     KernelBinding,
@@ -121,7 +120,7 @@ def place_of(item: HookBinding | KernelBinding, call: Symbol | Missing) -> Place
         return None
     id = item.binding.id
     if isinstance(item, HookBinding):
-        if item.hook.type not in WRAPPING:
+        if not item.maps_call:
             return None
         hooked = tuple(at for at in item.hook.at if at is not item.at)
         return Place(item.document, item.path, item.at, hooked, id, call, call.signature)

@@ -29,6 +29,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
     "PlatformMap": {
         "name": "The name of the platform and of its package.",
         "sglang": "The releases that the map claims: those on which it was verified.",
+        "sources": "Folders, seen from the workspace, with the source of what implements it.",
         "device": "The device, how it is found, and what its profiles report.",
         "factories": "Classes and names that the platform hands to upstream.",
         "methods": "The rest of the platform class: a function for each, or one per profile.",
@@ -50,6 +51,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
     "Device": {
         "name": "What the device is called.",
         "probe": "What tells that the device's runtime is there.",
+        "base": "A platform class written by hand, from which the generated one derives.",
         "profiles": "What upstream sees of the device, by who stands in for it.",
     },
     "Probe": {"module": "The module whose presence means that the runtime is installed."},
@@ -114,6 +116,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "type": "How upstream is changed: around a call, or a value, member or registry.",
         "impl": "The function or object of ours.",
         "value": "The value that is set, added or registered, in place of an implementation.",
+        "takes": "What the implementation gets: a `call`, or upstream's arguments as they are.",
         "process": "The processes that need it; all of them where it is left out.",
         "at": "Where it binds, by releases.",
         "on_missing": "What it means that the target does not exist.",

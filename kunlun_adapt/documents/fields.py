@@ -140,6 +140,7 @@ ArgPath = Annotated[
 Slug = Annotated[str, _matching(_SLUG, "a name of letters, digits, '_', '-' and '.'"), _like(_SLUG)]
 Date = Annotated[str, AfterValidator(_date), WithJsonSchema({"type": "string", "format": "date"})]
 Why = Annotated[str, Field(min_length=1)]
+Folder = Annotated[str, Field(min_length=1)]
 ProfileName = Literal["card", "simulator", "simulator_cuda"]
 PROFILES: tuple[ProfileName, ...] = get_args(ProfileName)
 Standing = Literal["active", "planned"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from kunlun_adapt.documents.fields import (
@@ -12,6 +12,7 @@ from kunlun_adapt.documents.fields import (
     PROFILES,
     ArgPath,
     Date,
+    Folder,
     Identifier,
     Impl,
     Process,
@@ -44,11 +45,25 @@ class Profile(Strict):
 
 
 class Device(Strict):
-    """The device's name, how it is found and what its profiles report."""
+    """The device's name, how it is found and what its profiles report.
+
+    `base` is a platform class written by hand, derived from upstream's: the generated class derives
+    from it, and an entry of `methods` that names a method of it is called on the platform.
+    """
 
     name: Slug
     probe: Probe
+    base: Impl | None = None
     profiles: dict[ProfileName, Profile]
+
+    @field_validator("base", mode="after")
+    @classmethod
+    def _in_its_module(cls, base: str | None) -> str | None:
+        if base is not None and "." in base.partition(":")[2]:
+            raise PydanticCustomError(
+                "base", "{base} stands in another class; name one of a module", {"base": repr(base)}
+            )
+        return base
 
 
 class AttentionBackendFactory(Strict):
@@ -195,7 +210,9 @@ class Hook(Strict):
 
     A planned one is checked against upstream like any other and may leave open what implements it.
     `watch` names upstream functions that it depends on without binding them; `runs_after` names
-    hooks that are applied before it where several change one call: it wraps what they left.
+    hooks that are applied before it where several change one call: it wraps what they left. An
+    implementation `takes` the `call` through which the mapped arguments are read, or upstream's own
+    `arguments` in the form in which HookRegistry passes them.
     """
 
     id: Slug
@@ -205,6 +222,7 @@ class Hook(Strict):
     type: HookType
     impl: Impl | None = None
     value: Scalar | list[Scalar] = None
+    takes: Literal["call", "arguments"] = "call"
     process: list[Process] | None = None
     profiles: list[ProfileName] = list(PROFILES)
     at: list[HookAt] = Field(min_length=1)
@@ -228,6 +246,13 @@ class Hook(Strict):
             raise PydanticCustomError("hook", f"a hook of type {self.type} needs {wanted}")
         if self.type in ("set", "add", "extend") and any(a.args or a.ignores for a in self.at):
             raise PydanticCustomError("hook", f"a hook of type {self.type} takes no args")
+        if self.takes == "arguments":
+            if self.type not in ("before", "after", "around", "replace"):
+                raise PydanticCustomError("hook", f"a hook of type {self.type} takes no arguments")
+            if any(a.args or a.ignores for a in self.at):
+                raise PydanticCustomError(
+                    "hook", "a hook that takes upstream's arguments as they are maps none of them"
+                )
         shows = self.type == "register"
         if any(a.readback is not None and not shows for a in self.at) or (
             shows and not open_ and any(a.readback is None for a in self.at)
@@ -306,12 +331,17 @@ class LeftAtDefault(Strict):
 
 
 class PlatformMap(Strict):
-    """The whole Platform Map."""
+    """The whole Platform Map.
+
+    `sources` are folders, as seen from the workspace, that hold packages which implement its
+    bindings and need not be installed for their source to be checked.
+    """
 
     api_version: Literal["kunlun-adapt/v1"] = Field(alias="apiVersion")
     kind: Literal["PlatformMap"]
     name: Identifier
     sglang: Range
+    sources: list[Folder] = []
     device: Device
     factories: Factories = Factories()
     methods: dict[Identifier, Impl | ByProfile] = {}

@@ -28,6 +28,7 @@ from kunlun_adapt.plan.members import (
     PLATFORM_KIND,
     SERVER_ARGS,
     SERVER_ARGS_ACCESSOR,
+    of_base,
     spelled,
 )
 from kunlun_adapt.plan.params import Param, parse_param
@@ -64,6 +65,7 @@ __all__ = [
     "call_values",
     "forward_called",
     "make_plan",
+    "of_base",
     "parse_derive",
     "parse_param",
     "parse_subject",

@@ -88,6 +88,11 @@ class HookBinding:
     symbol: Symbol | Missing
     readback: Symbol | Missing | None = None
 
+    @property
+    def maps_call(self) -> bool:
+        """Whether the implementation reads upstream's call through `args`, not as it comes."""
+        return self.hook.type in WRAPPING and self.hook.takes == "call"
+
 
 @dataclass(frozen=True, slots=True)
 class KernelBinding:

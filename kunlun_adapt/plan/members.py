@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from kunlun_adapt.diagnostics import Position
 from kunlun_adapt.documents import Document, PlatformMap, Served, Spelling, in_range
+from kunlun_adapt.documents.platform_map import Device
 from kunlun_adapt.plan.binding import Binding, Kind, Member, Value
 from kunlun_adapt.plan.nearest import floor_of, nearest_range
 from kunlun_adapt.upstream import Facts, Missing, Symbol
@@ -45,6 +46,11 @@ def spelled(
     if does_without and (claimed is None or (oldest is not None and claimed < oldest)):
         return None
     return others[index]
+
+
+def of_base(device: Device, impl: str) -> bool:
+    """Tell whether an implementation is a method of the platform class written by hand."""
+    return device.base is not None and impl.startswith(f"{device.base}.")
 
 
 def plan_members(

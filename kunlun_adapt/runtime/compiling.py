@@ -13,7 +13,7 @@ from pathlib import Path
 from kunlun_adapt.diagnostics.finding import AdaptError
 from kunlun_adapt.documents import Bind, Catalog, HookAt, in_range, load_catalog
 from kunlun_adapt.locate import LOCK_FILE
-from kunlun_adapt.plan import WRAPPING, Binding, Plan, make_plan
+from kunlun_adapt.plan import Binding, Plan, make_plan
 from kunlun_adapt.runtime import ledger
 from kunlun_adapt.runtime.cache import Cached
 from kunlun_adapt.runtime.drift import judge_drift
@@ -164,7 +164,7 @@ def _check_calls(plan: Plan) -> None:
     """Refuse upstream parameters that the bindings say nothing about: they would be dropped."""
     calls: list[tuple[Binding, Bind | HookAt, Symbol | Missing]]
     calls = [(k.binding, k.bind, k.call) for k in plan.kernels]
-    calls += [(h.binding, h.at, h.symbol) for h in plan.hooks if h.hook.type in WRAPPING]
+    calls += [(h.binding, h.at, h.symbol) for h in plan.hooks if h.maps_call]
     failures = []
     for binding, at, call in calls:
         if not isinstance(call, Symbol) or call.kind == "class":

@@ -124,6 +124,7 @@ class HookInstaller:
         read: Reader | None = None,
         positional: tuple[str, ...] = (),
         mapped: Mapping[str, str] | None = None,
+        takes_arguments: bool = False,
         process: tuple[str, ...] = (),
         repair: tuple[str, ...] = (),
     ) -> None:
@@ -134,8 +135,10 @@ class HookInstaller:
         try:
             if read is not None:
                 ours = hook_function(kind, id, ours, read, positional, mapped or {})
-            elif not isinstance(ours, type):
+            elif not takes_arguments and not isinstance(ours, type):
                 raise TypeError(f"{target} is a class, and {impl} is none")
+            elif takes_arguments and (isinstance(ours, type) or not callable(ours)):
+                raise TypeError(f"{impl} is no function")
             self._registry.register(target, ours, self._type[kind])
         except Exception as error:  # whatever upstream raises belongs in the table
             entry.fail(f"{type(error).__name__}: {error}")

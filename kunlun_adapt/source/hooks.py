@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kunlun_adapt.plan import WRAPPING, HookBinding, Plan
+from kunlun_adapt.plan import HookBinding, Plan
 from kunlun_adapt.source.signatures import guards, parameter_parts, uses_unset
 from kunlun_adapt.source.text import SourceError, distinct, dotted, identifier, literal, place
 from kunlun_adapt.upstream import Signature, Symbol
@@ -34,6 +34,7 @@ class HookText:
     unset: bool
     decorates: bool
     readback: tuple[str, ...]
+    takes_arguments: bool
 
 
 def hook_texts(plan: Plan) -> tuple[HookText, ...]:
@@ -49,7 +50,7 @@ def _hook(item: HookBinding, reader: str) -> HookText:
         raise SourceError(f"{hook.id}: {item.at.target} does not exist in this release")
     dotted(item.at.target)
     whole_class = symbol.kind == "class"
-    reads = hook.type in WRAPPING and not whole_class
+    reads = item.maps_call and not whole_class
     if reads and symbol.signature is None:
         raise SourceError(f"{hook.id}: the signature of {item.at.target} is not known")
     signature = symbol.signature if reads else None
@@ -86,6 +87,7 @@ def _hook(item: HookBinding, reader: str) -> HookText:
         unset=signature is not None and uses_unset(signature),
         decorates=hook.type == "register" and _decorates(item, symbol),
         readback=_readback(item),
+        takes_arguments=hook.takes == "arguments" and not whole_class,
     )
 
 

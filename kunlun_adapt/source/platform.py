@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kunlun_adapt.diagnostics import AdaptError
-from kunlun_adapt.documents.platform_map import ServerArg
+from kunlun_adapt.documents.platform_map import Device, ServerArg
 from kunlun_adapt.plan import (
     CAPABILITIES,
     PLATFORM,
     PLATFORM_KIND,
     Member,
     Plan,
+    of_base,
     parse_subject,
     parse_test,
 )
@@ -98,7 +99,7 @@ def class_name(plan: Plan) -> str:
 
 def platform_text(plan: Plan) -> PlatformText:
     """Return the texts of the platform class. Raises AdaptError without a platform interface."""
-    base = _object(plan, PLATFORM)
+    base = _base(plan)
     kind = plan.names.get(PLATFORM_KIND)
     imports = {base}
     fields, flags = [], []
@@ -134,6 +135,13 @@ def platform_text(plan: Plan) -> PlatformText:
         methods=texts,
         unset=any("UNSET" in p for t in texts for p in t.parameters),
     )
+
+
+def _base(plan: Plan) -> tuple[str, str]:
+    """Return (module, name) of the class that the platform derives from."""
+    upstream = _object(plan, PLATFORM)
+    own = plan.platform_map.model.device.base
+    return upstream if own is None else module_and_name(own)
 
 
 def _by_module(imports: Iterable[tuple[str, str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -181,7 +189,11 @@ def _method(plan: Plan, name: str, members: list[Member]) -> MethodText:
         name=identifier(name),
         parameters=parameter_parts(signature),
         decorator=decorator,
-        cases=tuple(_case(m) for m in members if m.value != "server_args"),
+        cases=tuple(
+            _case(m, plan.platform_map.model.device, _call(own))
+            for m in members
+            if m.value != "server_args"
+        ),
         call=_call(own) if first.value == "function" else "",
         fallthrough=(
             f"return super().{identifier(name)}({_call(own)})"
@@ -203,7 +215,7 @@ def _call(signature: Signature) -> str:
     return ", ".join(parts)
 
 
-def _case(member: Member) -> CaseText:
+def _case(member: Member, device: Device, call: str) -> CaseText:
     leaf = member.key.rpartition(".")[2]
     argument = member.spelling.argument if member.spelling else {}
     condition = " and ".join(
@@ -211,6 +223,9 @@ def _case(member: Member) -> CaseText:
         for name, value in argument.items()
     )
     at = place(member.binding.position)
+    if member.value == "function" and of_base(device, str(member.content)):
+        method = identifier(str(member.content).rpartition(".")[2])
+        return CaseText(condition, member.key, at, "", "", f"super().{method}({call})")
     if member.value in ("class", "function"):
         module, name = module_and_name(member.content)
         return CaseText(condition, member.key, at, module, name, "")
