@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from kunlun_adapt.check.proposed import around, leave_out, possible
 from kunlun_adapt.check.ranges import ranged
 from kunlun_adapt.check.targets import SURE, Lost, Use
 from kunlun_adapt.check.wording import flow, listed
+from kunlun_adapt.diagnostics import EntryChange, Mend
 from kunlun_adapt.documents import in_range
 from kunlun_adapt.documents.fields import ANY
 from kunlun_adapt.plan import forward_called
@@ -39,18 +40,19 @@ class _Parameters:
     notes: list[str]
 
 
-def edit(context: Context, use: Use, path: str) -> str:
-    """Return the YAML that binds the symbol under its other path in the releases that have it so.
+def edit(context: Context, use: Use, path: str) -> Mend:
+    """Return the edit that binds the symbol under its other path in the releases that have it so.
 
     It is the entry that stands there, under another range, with `ignores` for what is new.
     """
     if use.key == "class":
         where = path.rpartition(".")
-        return f"{where[0]}:{where[2]}"
+        return Mend(f"{where[0]}:{where[2]}")
     if use.key == "repair":
-        return path
+        return Mend(path)
     if use.key == "readback":
-        return f"readback: {flow({**use.entry, 'target': path})}"
+        shown = {**use.entry, "target": path}
+        return _change(f"readback: {flow(shown)}", use, {"readback": shown}, ())
     releases, parameters = _releases(context, use, path), _parameters(context, use, path)
     # What is excluded is so for the whole binding, and stays said where the old entry stays.
     again = ("sglang", use.key, *(["excluded"] if releases.beside else []))
@@ -58,7 +60,16 @@ def edit(context: Context, use: Use, path: str) -> str:
     start = {"sglang": releases.range} if releases.range else {}
     entry = {**start, use.key: path + use.tail, **stated, **parameters.changed}
     notes = "; ".join([*parameters.notes, *releases.notes])
-    return f"- {flow({k: v for k, v in entry.items() if v is not None})}  # {notes}"
+    text = f"- {flow({k: v for k, v in entry.items() if v is not None})}  # {notes}"
+    values = {use.key: path + use.tail, **parameters.changed}
+    return _change(text, use, values, tuple(parameters.notes))
+
+
+def _change(text: str, use: Use, values: Mapping[str, Any], asks: tuple[str, ...]) -> Mend:
+    if use.document is None:
+        return Mend(text)
+    raw = use.document.raw
+    return Mend(text, "moved", (EntryChange(raw.file, raw.index, use.place, values),), asks)
 
 
 def _releases(context: Context, use: Use, path: str) -> _Releases:
@@ -165,7 +176,7 @@ def confidence(suggestion: Suggestion) -> str:
     return f"{min(99, round(suggestion.score * 100))} %"
 
 
-def where_now(context: Context, found: Lost) -> str | None:
+def where_now(context: Context, found: Lost) -> Mend | str | None:
     """Return the suggestion for a lost symbol: the edit, what is near, or to leave it out."""
     if found.moved_to is not None:
         return edit(context, found.use, found.moved_to.path)
@@ -175,9 +186,8 @@ def where_now(context: Context, found: Lost) -> str | None:
     # It is gone for all that can be seen: what is like it is only a place to look at.
     hints = [f"{s.path} ({confidence(s)})" for s in near[:3]]
     looks = f"; what comes nearest by name: {listed(hints)}" if hints else ""
-    return (
-        f"if nothing took its place, leave it out: {leave_out(context, found.use.binding)}{looks}"
-    )
+    out = leave_out(context, found.use.binding)
+    return out.saying(f"if nothing took its place, leave it out: {out.text}{looks}")
 
 
 def _left_out(context: Context, use: Use) -> str | None:

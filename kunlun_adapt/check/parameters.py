@@ -11,7 +11,8 @@ from packaging.version import Version
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.kinds import unfit
 from kunlun_adapt.check.wording import mapping, nearest, sequence
-from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.diagnostics import EntryChange, Finding, Mend
+from kunlun_adapt.diagnostics.mend import Kind
 from kunlun_adapt.documents import Bind, Document, HookAt
 from kunlun_adapt.plan import (
     ConditionError,
@@ -56,7 +57,12 @@ class Place:
         return [n for n in self.signature.names if n not in used and n != self.receiver]
 
     def make(
-        self, code: str, message: str, path: Sequence[str | int], tip: str | None, key: bool = False
+        self,
+        code: str,
+        message: str,
+        path: Sequence[str | int],
+        tip: Mend | str | None,
+        key: bool = False,
     ) -> Finding:
         """Make a finding at a key or a value below the place."""
         where = (*self.path, *path)
@@ -69,6 +75,14 @@ class Place:
             upstream=self.call.location,
             suggestion=tip,
         )
+
+    def mend(
+        self, text: str, kind: Kind, values: Mapping[str, Any], asks: Sequence[str] = ()
+    ) -> Mend:
+        """Make an edit of the place's entry."""
+        raw = self.document.raw
+        change = EntryChange(raw.file, raw.index, self.path, values)
+        return Mend(text, kind, (change,), tuple(asks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +264,7 @@ def _earlier(context: Context, place: Place) -> list[tuple[str, set[str]]]:
     return found
 
 
-def ignores_edit(place: Place) -> str:
+def ignores_edit(place: Place) -> Mend:
     """Return the `ignores` that mends all that is to be said of it and of unnamed parameters.
 
     Every finding about a place suggests this one edit: two edits of one key would undo each other.
@@ -267,10 +281,14 @@ def ignores_edit(place: Place) -> str:
     free = [n for n in place.free() if n not in found.meant]
     added = {p.name: allowed_alone(p) for p in place.signature.parameters if p.name in free}
     if not added and not isinstance(stated, Mapping):
-        return f"`ignores: {sequence(ignores)}`"
-    tip = f"`ignores: {mapping({**ignores, **added})}`"
+        names = list(ignores)
+        return place.mend(f"`ignores: {sequence(names)}`", "parameters", {"ignores": names})
+    whole = {**ignores, **added}
+    tip = f"`ignores: {mapping(whole)}`"
     open_ = [name for name, allowed in added.items() if allowed == ANY_VALUE]
-    return f"map {'them' if open_[1:] else 'it'} in `args`, or {tip}" if open_ else tip
+    if open_:
+        tip = f"map {'them' if open_[1:] else 'it'} in `args`, or {tip}"
+    return place.mend(tip, "parameters", {"ignores": whole}, open_)
 
 
 def refuses_default(parameter: Parameter, allowed: Any) -> bool:

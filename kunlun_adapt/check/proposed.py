@@ -15,6 +15,8 @@ from packaging.version import Version
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.ranges import ranged
 from kunlun_adapt.check.releases import bounds, known_releases
+from kunlun_adapt.check.wording import flow
+from kunlun_adapt.diagnostics import ItemChange, Mend
 from kunlun_adapt.documents import in_range
 
 _FLOORS = (">=", ">")
@@ -89,8 +91,8 @@ def around(
     return Proposed(here if low is None and high is None else low, high)
 
 
-def leave_out(context: Context, binding: str | None) -> str:
-    """Return the YAML that leaves a hook or a place of an operator out around the release.
+def leave_out(context: Context, binding: str | None) -> Mend:
+    """Return the edit that leaves a hook or a place of an operator out around the release.
 
     Ranges of the binding that hold elsewhere stay as they are; a gap between them is filled.
     Without a binding it is for one that has no ranges of its own.
@@ -102,8 +104,14 @@ def leave_out(context: Context, binding: str | None) -> str:
     excluded = list(group.excluded) if group else []
     gap = len(elsewhere) == len(ranges)
     range_ = around(context, [*elsewhere, *excluded], fill=gap and not context.beyond_claims).text
-    entry = f'{{sglang: "{range_}", why: "…"}}'
-    return f"add {entry} to its `excluded`" if excluded else f"`excluded: [{entry}]`"
+    entry = {"sglang": range_, "why": "…"}
+    said = flow(entry)
+    text = f"add {said} to its `excluded`" if excluded else f"`excluded: [{said}]`"
+    if group is None or group.leaves_out is None:
+        return Mend(text)
+    raw = group.document.raw
+    change = ItemChange(raw.file, raw.index, group.leaves_out, entry)
+    return Mend(text, "left_out", (change,), ("why",))
 
 
 def possible(context: Context, *ranges: str) -> list[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.diagnostics import Position
+from kunlun_adapt.documents import Document
 from kunlun_adapt.plan import bind_groups
 
 
@@ -18,6 +20,11 @@ class Ranges:
     ranges: tuple[tuple[str, Position], ...]
     excluded: tuple[str, ...]
     position: Position
+    document: Document[Any]
+    paths: tuple[tuple[str | int, ...], ...]
+    """Where each of the ranges' entries stands in the document."""
+    leaves_out: tuple[str | int, ...] | None = None
+    """Where the `excluded` of the binding stands, or would."""
     operator: bool = False
     planned: bool = False
     targets: tuple[str, ...] = ()
@@ -36,12 +43,16 @@ def ranged(context: Context) -> Iterator[Ranges]:
             ),
             excluded=tuple(e.sglang for e in hook.excluded),
             position=where.key_at(*entry.path, "at"),
+            document=where,
+            paths=tuple((*entry.path, "at", j) for j in range(len(hook.at))),
+            leaves_out=(*entry.path, "excluded"),
             targets=tuple(at.target for at in hook.at),
             planned=hook.status == "planned",
         )
     for recipe in context.operators:
         for id, indexes in bind_groups(recipe.model).items():
             binds = [recipe.model.binds[i] for i in indexes]
+            stated = next((i for i in indexes if recipe.model.binds[i].excluded), indexes[-1])
             yield Ranges(
                 binding=id,
                 ranges=tuple(
@@ -49,6 +60,9 @@ def ranged(context: Context) -> Iterator[Ranges]:
                 ),
                 excluded=tuple(e.sglang for b in binds for e in b.excluded),
                 position=recipe.at("binds", indexes[-1], "sglang"),
+                document=recipe,
+                paths=tuple(("binds", i) for i in indexes),
+                leaves_out=("binds", stated, "excluded"),
                 operator=True,
                 targets=tuple(b.target for b in binds),
                 planned="planned" in (recipe.model.status, *(b.status for b in binds)),
@@ -62,4 +76,6 @@ def ranged(context: Context) -> Iterator[Ranges]:
             ),
             excluded=(),
             position=document.key_at("interface", key),
+            document=document,
+            paths=tuple(("interface", key, i) for i in range(len(spellings))),
         )

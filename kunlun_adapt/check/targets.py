@@ -9,8 +9,9 @@ from weakref import WeakKeyDictionary
 
 from kunlun_adapt.check.alike import by_parameters, class_of
 from kunlun_adapt.check.context import Context, member_path
-from kunlun_adapt.diagnostics import Position
-from kunlun_adapt.documents import Bind, HookAt, Spelling
+from kunlun_adapt.diagnostics import EntryChange, Mend, Position
+from kunlun_adapt.diagnostics.mend import Kind
+from kunlun_adapt.documents import Bind, Document, HookAt, Spelling
 from kunlun_adapt.documents.platform_map import Readback
 from kunlun_adapt.plan import PLATFORM, HookBinding, KernelBinding, Member
 from kunlun_adapt.upstream import Location, Missing, Suggestion, Symbol
@@ -40,6 +41,9 @@ class Use:
     key: str
     entry: Mapping[str, Any] = field(default_factory=dict)
     tail: str = ""
+    document: Document[Any] | None = None
+    place: tuple[str | int, ...] = ()
+    """Where the entry stands in the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,13 @@ class Bound:
     at: HookAt | Bind
     symbol: Symbol
     position: Position
+
+    def naming(self, path: str, text: str, kind: Kind) -> Mend:
+        """Return the edit that names another target in its place."""
+        item = self.binding
+        raw = item.document.raw if isinstance(item, HookBinding) else item.recipe.raw
+        change = EntryChange(raw.file, raw.index, item.path, {"target": path})
+        return Mend(text, kind, (change,))
 
 
 def bound(context: Context) -> Iterator[Bound]:
@@ -72,7 +83,9 @@ def uses(context: Context) -> Iterator[Use]:
             continue
         place = kernel.recipe.at(*kernel.path, "target")
         entry = _stated(kernel.bind)
-        yield Use(kernel.bind.target, kernel.symbol, place, kernel.binding.id, "target", entry)
+        target, id = kernel.bind.target, kernel.binding.id
+        stated = (kernel.recipe, kernel.path)
+        yield Use(target, kernel.symbol, place, id, "target", entry, "", *stated)
     for member in context.members:
         path = implementation_target(member)
         if path is not None:
@@ -99,11 +112,13 @@ def _hooks(context: Context) -> Iterator[Use]:
             path, _, name = path.rpartition(".")
             tail = f".{name}"
         place = hook.document.at(*hook.path, "target")
-        yield Use(path, symbol, place, hook.binding.id, "target", _stated(hook.at), tail)
+        stated = (hook.document, hook.path)
+        yield Use(path, symbol, place, hook.binding.id, "target", _stated(hook.at), tail, *stated)
         if hook.at.readback is not None and hook.readback is not None:
             place = hook.document.at(*hook.path, "readback", "target")
             shown, entry = hook.at.readback.target, _stated(hook.at.readback)
-            yield Use(shown, hook.readback, place, hook.binding.id, "readback", entry)
+            id = hook.binding.id
+            yield Use(shown, hook.readback, place, id, "readback", entry, "", *stated)
         for i, path in enumerate(hook.hook.repair):
             place = hook.document.at(*hook.path[:2], "repair", i)
             yield Use(path, context.facts.resolve(path), place, hook.binding.id, "repair")
@@ -129,7 +144,7 @@ def _names(context: Context) -> Iterator[Use]:
             binding = f"factory/{key}" if key == PLATFORM else None
             _, name, index = path
             entry = _stated(context.map.interface[str(name)][int(index)])
-            yield Use(call, symbol, place, binding, "call", entry)
+            yield Use(call, symbol, place, binding, "call", entry, "", context.document, path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from kunlun_adapt.diagnostics.finding import (
     Position,
     UpstreamPosition,
 )
+from kunlun_adapt.diagnostics.mend import Change, EntryChange, ItemChange, Mend
 from kunlun_adapt.diagnostics.report import (
     ReleaseReport,
     render_github,
@@ -19,8 +20,12 @@ from kunlun_adapt.diagnostics.severity import Severity
 __all__ = [
     "CODES",
     "AdaptError",
+    "Change",
     "Code",
+    "EntryChange",
     "Finding",
+    "ItemChange",
+    "Mend",
     "Position",
     "ReleaseReport",
     "Severity",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from kunlun_adapt.diagnostics.codes import CODES
+from kunlun_adapt.diagnostics.mend import Mend
 from kunlun_adapt.diagnostics.severity import Severity
 
 DECIDES = "KA205"
@@ -57,6 +58,8 @@ class Finding:
     target: str | None = None
     upstream: UpstreamPosition | None = None
     suggestion: str | None = None
+    mend: Mend | None = field(default=None, compare=False, repr=False)
+    """The edit that the suggestion tells, where it can be carried out."""
 
     @property
     def sort_key(self) -> tuple[bool, Position, str, str]:
@@ -72,7 +75,7 @@ class Finding:
         binding: str | None = None,
         target: str | None = None,
         upstream: Line | None = None,
-        suggestion: str | None = None,
+        suggestion: Mend | str | None = None,
         severity: Severity | None = None,
     ) -> Finding:
         """Make a finding with its code's own severity unless another is given."""
@@ -84,7 +87,8 @@ class Finding:
             binding=binding,
             target=target,
             upstream=UpstreamPosition(upstream.file, upstream.line) if upstream else None,
-            suggestion=suggestion,
+            suggestion=suggestion.text if isinstance(suggestion, Mend) else suggestion,
+            mend=suggestion if isinstance(suggestion, Mend) else None,
         )
 
     def to_json(self) -> dict[str, object]:

@@ -34,9 +34,9 @@ def rule(context: Context) -> Iterable[Finding]:
 def _mend(context: Context, plan: Plan, name: str, keep: str) -> str:
     """Only hooks and the places of operators have `excluded`."""
     if any(g.binding == name for g in ranged(context)):
-        how = f"{leave_out(context, name)}, or another profile or range"
+        how = f"{leave_out(context, name).text}, or another profile or range"
     elif any(k.recipe.model.name == name for k in plan.kernels):
-        how = f"{leave_out(context, None)} on each of its `binds`, or another range"
+        how = f"{leave_out(context, None).text} on each of its `binds`, or another range"
     elif any(name in (m.key, m.binding.id) for m in plan.members):
         return f"give the map no {name} of its own, or decide to keep it and not {keep}"
     else:

@@ -72,7 +72,11 @@ def _not_importable(context: Context, importable: Importable) -> Iterator[Findin
                 binding=item.binding.binding.id,
                 target=item.at.target,
                 upstream=broken.location,
-                suggestion=f"name the definition: target: {item.symbol.resolved}"
+                suggestion=item.naming(
+                    item.symbol.resolved,
+                    f"name the definition: target: {item.symbol.resolved}",
+                    "defined",
+                )
                 if item.symbol.module != module
                 else "bind what the rest of the release uses instead, or end the range before "
                 f"{context.release}",

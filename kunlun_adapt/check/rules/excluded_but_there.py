@@ -11,8 +11,8 @@ from kunlun_adapt.check.moves import edit
 from kunlun_adapt.check.targets import Use
 from kunlun_adapt.check.usage import usage_findings
 from kunlun_adapt.check.use_sites import UseSites, is_test
-from kunlun_adapt.diagnostics import Finding, Position
-from kunlun_adapt.documents import in_range
+from kunlun_adapt.diagnostics import Finding, Mend, Position
+from kunlun_adapt.documents import Document, in_range
 from kunlun_adapt.documents.platform_map import Exclusion
 from kunlun_adapt.plan import Binding
 from kunlun_adapt.upstream import Missing
@@ -43,6 +43,8 @@ class LeftOut:
     entry: Mapping[str, Any]
     stated: bool
     """Whether `excluded` says so, not only the ranges."""
+    document: Document[Any]
+    path: tuple[str | int, ...]
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -54,7 +56,7 @@ def rule(context: Context) -> Iterable[Finding]:
         if left is not None and finding.suggestion is not None:
             # The lock keeps where it is; the edit depends on more than the lock's digest knows.
             tip = _suggestion(context, left, finding.suggestion)
-            yield replace(finding, position=left.position, suggestion=tip)
+            yield replace(finding, position=left.position, suggestion=tip.text, mend=tip)
 
 
 def search(sites: UseSites) -> Iterator[Finding]:
@@ -80,11 +82,16 @@ def search(sites: UseSites) -> Iterator[Finding]:
         )
 
 
-def _suggestion(context: Context, left: LeftOut, path: str) -> str:
+def _suggestion(context: Context, left: LeftOut, path: str) -> Mend:
     missing = context.facts.resolve(left.target)
     entry = {k: v for k, v in left.entry.items() if k != "excluded"}
-    use = Use(left.target, missing, left.position, left.binding.id, "target", entry)
-    return edit(context, use, path) + ("; and drop the exclusion" if left.stated else "")
+    place = (left.document, left.path)
+    use = Use(left.target, missing, left.position, left.binding.id, "target", entry, "", *place)
+    found = edit(context, use, path)
+    if not left.stated:
+        return found
+    # Taking an exclusion back is for a person: it was made for a reason.
+    return Mend(f"{found.text}; and drop the exclusion")
 
 
 def left_out(context: Context) -> Iterator[LeftOut]:
@@ -105,7 +112,8 @@ def left_out(context: Context) -> Iterator[LeftOut]:
             index = [at.target for at in hook.at].index(binding.target)
             place = entry.document.at(*entry.path, "at", index, "target")
             said = hook.at[index].model_dump(exclude_unset=True)
-            yield LeftOut(binding, binding.target, place, said, stated)
+            path = (*entry.path, "at", index)
+            yield LeftOut(binding, binding.target, place, said, stated, entry.document, path)
     for recipe in context.operators:
         for i, bind in enumerate(recipe.model.binds):
             name = bind.id or bind.target.rpartition(".")[2]
@@ -115,7 +123,7 @@ def left_out(context: Context) -> Iterator[LeftOut]:
             if binding is not None and (active or stated):
                 place = recipe.at("binds", i, "target")
                 said = bind.model_dump(exclude_unset=True)
-                yield LeftOut(binding, bind.target, place, said, stated)
+                yield LeftOut(binding, bind.target, place, said, stated, recipe, ("binds", i))
 
 
 def _stated(context: Context, exclusions: list[Exclusion]) -> bool:

@@ -32,7 +32,11 @@ def rule(context: Context) -> Iterable[Finding]:
             binding=id,
             target=item.at.target,
             upstream=symbol.location,
-            suggestion=f"name the class that defines it: target: {base}.{symbol.name}",
+            suggestion=item.naming(
+                f"{base}.{symbol.name}",
+                f"name the class that defines it: target: {base}.{symbol.name}",
+                "inherited",
+            ),
             severity=Severity.ERROR if nothing else None,
         )
 

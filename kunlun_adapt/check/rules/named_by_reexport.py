@@ -10,7 +10,7 @@ from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.targets import Bound, bound
 from kunlun_adapt.check.usage import usage_findings
 from kunlun_adapt.check.wording import listed
-from kunlun_adapt.diagnostics import Finding, Severity
+from kunlun_adapt.diagnostics import Finding, Mend, Severity
 from kunlun_adapt.plan import HookBinding
 from kunlun_adapt.upstream import Location, Symbol
 
@@ -32,7 +32,9 @@ def rule(context: Context) -> Iterable[Finding]:
         yield _finding(
             item,
             f"{symbol.path} is a re-export of {symbol.resolved}; {_outcome(item, missed)}",
-            f"name the definition: target: {symbol.resolved}",
+            item.naming(
+                symbol.resolved, f"name the definition: target: {symbol.resolved}", "defined"
+            ),
             Severity.ERROR if missed else None,
         )
     yield from (finding for finding in usage_findings(context) if finding.code == "KA108")
@@ -134,7 +136,7 @@ def _some(places: list[Location]) -> str:
 
 
 def _finding(
-    item: Bound, message: str, suggestion: str, severity: Severity | None = None
+    item: Bound, message: str, suggestion: Mend | str, severity: Severity | None = None
 ) -> Finding:
     symbol = item.symbol
     return Finding.of(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from kunlun_adapt.check.context import Context, member_path
 from kunlun_adapt.check.keys import slip_tip
-from kunlun_adapt.check.wording import nearest
-from kunlun_adapt.diagnostics import Finding, Position
+from kunlun_adapt.check.wording import flow, nearest
+from kunlun_adapt.diagnostics import EntryChange, Finding, Mend, Position
 from kunlun_adapt.plan import CAPABILITIES, Member, spelled
 from kunlun_adapt.upstream import Missing
 
@@ -63,7 +64,7 @@ def _position(context: Context, member: Member) -> Position:
     return context.document.at(*path, kind)
 
 
-def _split(context: Context, member: Member, near: str | None) -> str:
+def _split(context: Context, member: Member, near: str | None) -> Mend | str:
     slip = slip_tip(context, member.key)
     if slip is not None:
         return slip
@@ -74,17 +75,26 @@ def _split(context: Context, member: Member, near: str | None) -> str:
             f"if the release does without it: left_at_default: "
             f'[{{member: {member.key}, sglang: ">={context.release}", why: "…"}}]'
         )
-    kind, argument = "method", _argument(context, member, near)
-    if near.startswith(f"{CAPABILITIES}."):
-        kind, argument = "field", ""
-    return f'interface.{key}: add {{sglang: ">={context.release}", {kind}: {near}{argument}}}'
+    field = near.startswith(f"{CAPABILITIES}.")
+    argument = {} if field else _argument(context, member, near)
+    told: dict[str, Any] = {"field" if field else "method": near}
+    if argument:
+        told["argument"] = argument
+    said = flow({"sglang": f">={context.release}", **told})
+    text = f"interface.{key}: add {said}"
+    if path is None:
+        return text
+    other = "method" if field else "field"
+    values = {other: None, "argument": argument or None, **told}
+    raw = context.document.raw
+    return Mend(text, "spelled", (EntryChange(raw.file, raw.index, path, values),))
 
 
-def _argument(context: Context, member: Member, near: str) -> str:
+def _argument(context: Context, member: Member, near: str) -> dict[str, str]:
     """One method for several keys is told which by its only argument."""
     symbol = context.platform_members.get(near)
     if symbol is None or symbol.signature is None or "." not in member.key:
-        return ""
+        return {}
     asked = symbol.signature.without_first().required()
     leaf = member.key.rpartition(".")[2]
-    return f", argument: {{{asked[0]}: {leaf}}}" if len(asked) == 1 else ""
+    return {asked[0]: leaf} if len(asked) == 1 else {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.processes import LOADS, entry, loads_plugins
-from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.diagnostics import EntryChange, Finding, Mend
 from kunlun_adapt.plan import MAIN, PROCESS, HookBinding, spelled
 from kunlun_adapt.upstream import Symbol
 
@@ -40,22 +40,26 @@ def _stated(context: Context, key: str) -> Iterator[Finding]:
             f"the {process} calls {LOADS}() in sglang {context.release}, and the map says that it "
             "does not: our hooks would be applied before other plugins register theirs"
         )
-        mend = f"drop `loads_plugins: false` for sglang {context.release}"
+        text = f"drop `loads_plugins: false` for sglang {context.release}"
     else:
         message = (
             f"the {process} never calls {LOADS}() in sglang {context.release}: no hook would be "
             "bound there"
         )
-        mend = "add `loads_plugins: false`: our hooks are then registered as it begins"
+        text = "add `loads_plugins: false`: our hooks are then registered as it begins"
     start = entry(context, process)
     index = context.map.interface[key].index(spelling)
+    raw, values = context.document.raw, {"loads_plugins": None if loads else False}
+    change = EntryChange(raw.file, raw.index, ("interface", key, index), values)
+    # That a call is there can be seen; that there is none anywhere cannot quite.
+    asks = () if loads else ("whether it never loads plugins",)
     yield Finding.of(
         "KA407",
         message,
         context.document.at("interface", key, index, "call"),
         target=spelling.call,
         upstream=start.location if start else None,
-        suggestion=mend,
+        suggestion=Mend(text, "process", (change,), asks),
     )
 
 

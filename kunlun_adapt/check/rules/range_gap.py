@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.proposed import leave_out
 from kunlun_adapt.check.ranges import Ranges, ranged
-from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.diagnostics import Finding, Mend
 from kunlun_adapt.documents import in_range
 from kunlun_adapt.upstream import Symbol
 
@@ -32,8 +32,9 @@ def rule(context: Context) -> Iterable[Finding]:
             )
 
 
-def _mend(context: Context, group: Ranges) -> str:
+def _mend(context: Context, group: Ranges) -> Mend:
     for target in reversed(group.targets):
         if isinstance(context.facts.resolve(target), Symbol):
-            return f"{target} exists there: widen its range to hold for {context.release}"
-    return f"say why: {leave_out(context, group.binding)}"
+            return Mend(f"{target} exists there: widen its range to hold for {context.release}")
+    out = leave_out(context, group.binding)
+    return out.saying(f"say why: {out.text}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.parameters import (
@@ -18,7 +19,7 @@ from kunlun_adapt.check.parameters import (
 )
 from kunlun_adapt.check.proposed import leave_out
 from kunlun_adapt.check.wording import did_you_mean, joined, mapping, scalar
-from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.diagnostics import Finding, Mend
 from kunlun_adapt.source.signatures import ANY_VALUE
 from kunlun_adapt.source.text import literal_default
 
@@ -55,6 +56,7 @@ def _lost_args(context: Context, place: Place, found: Slips) -> Iterator[Finding
     for name, meant in found.args.items():
         root = args[name].partition(".")[0]
         tip = f"did you mean {meant}?" if meant else did_you_mean(root, known, cutoff=ALIKE)
+        mend: Mend | str | None = _reading(place, found, tip) if meant and tip else tip
         if root == GRID:
             message = f"{name!r} reads {GRID}, which only a launcher's call has"
         elif tip is None:
@@ -62,16 +64,26 @@ def _lost_args(context: Context, place: Place, found: Slips) -> Iterator[Finding
             continue
         else:
             message = f"{name!r} reads {root!r}, which upstream does not have"
-        yield place.make(CODE, message, ("args", name), tip, False)
+        yield place.make(CODE, message, ("args", name), mend, False)
     if dropped:
         roots = list(dict.fromkeys(args[name].partition(".")[0] for name in dropped))
         verb = "read" if dropped[1:] else "reads"
         message = f"{joined(dropped)} {verb} {joined(roots)}, which upstream does not have"
-        tip = _without(context, place, dropped)
-        yield place.make(CODE, message, ("args", dropped[0]), tip, False)
+        without = _without(context, place, dropped)
+        yield place.make(CODE, message, ("args", dropped[0]), without, False)
 
 
-def _without(context: Context, place: Place, names: list[str]) -> str:
+def _reading(place: Place, found: Slips, text: str) -> Mend:
+    """Return the edit that lets every name of `args` read the parameter that was meant."""
+    args = dict(place.at.args)
+    for name, meant in found.args.items():
+        if meant:
+            _, dot, rest = args[name].partition(".")
+            args[name] = f"{meant}{dot}{rest}"
+    return place.mend(text, "renamed_parameter", {"args": args})
+
+
+def _without(context: Context, place: Place, names: list[str]) -> Mend:
     """Return the edit that takes names out of `args`, or the place, where it needs one of them."""
     args = {name: path for name, path in place.at.args.items() if name not in names}
     needed = [name for name in unserved(args, place.operator or {}) if name in names]
@@ -79,8 +91,10 @@ def _without(context: Context, place: Place, names: list[str]) -> str:
     if needed:
         verb = "are" if needed[1:] else "is"
         out = leave_out(context, place.binding)
-        return f"{joined(needed)} {verb} not optional: if nothing serves for {them}, {out}"
-    return f"drop {them}: `args: {mapping(args)}`"
+        said = f"{joined(needed)} {verb} not optional: if nothing serves for {them}, {out.text}"
+        return out.saying(said)
+    text = f"drop {them}: `args: {mapping(args)}`"
+    return place.mend(text, "dropped_argument", {"args": args or None})
 
 
 def _lost_ignores(place: Place, found: Slips) -> Iterator[Finding]:
@@ -94,7 +108,9 @@ def _lost_ignores(place: Place, found: Slips) -> Iterator[Finding]:
         meant = found.ignores[name]
         names = [name] if meant else dropped
         them = "them" if names[1:] else "it"
-        tip = f"did you mean {meant}?" if meant else f"drop {them}: {ignores_edit(place)}"
+        whole = ignores_edit(place)
+        text = f"did you mean {meant}?" if meant else f"drop {them}: {whole.text}"
+        tip = replace(whole, text=text, kind="renamed_parameter" if meant else whole.kind)
         message = f"ignores {joined(names)}, which upstream does not have"
         yield place.make(CODE, message, where, tip, not listed)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.moves import where_now
 from kunlun_adapt.check.targets import UPSTREAM, Lost, lost, nearest
-from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.diagnostics import Finding, Mend
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -31,7 +31,7 @@ def _why(found: Lost) -> str:
     return f": {detail}" if detail else ""
 
 
-def _suggestion(context: Context, found: Lost) -> str | None:
+def _suggestion(context: Context, found: Lost) -> Mend | str | None:
     if found.use.path.split(".")[0] != UPSTREAM:
         return "say where it comes from: `provided_by: <shim module>` or `package: <distribution>`"
     return where_now(context, found)

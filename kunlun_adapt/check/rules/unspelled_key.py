@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from kunlun_adapt.check.context import Context, member_path
 from kunlun_adapt.check.keys import slip_in_interface, slip_tip
 from kunlun_adapt.check.proposed import around
-from kunlun_adapt.check.wording import nearest
-from kunlun_adapt.diagnostics import Finding, Position
+from kunlun_adapt.check.wording import flow, nearest
+from kunlun_adapt.diagnostics import Finding, ItemChange, Mend, Position
 from kunlun_adapt.plan import CAPABILITIES, PLATFORM, Member, spelled
+
+DEFAULT_CLASS = "sglang.srt.platforms.interface.SRTPlatform"
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -36,8 +38,8 @@ def _platform(context: Context) -> Iterator[Finding]:
             f"nothing says what upstream's platform class is in sglang {context.release}",
             context.document.key_at("interface", PLATFORM),
             binding=f"factory/{PLATFORM}",
-            suggestion=f"interface.platform: add {{{_range(context, PLATFORM)}"
-            "call: sglang.srt.platforms.interface.SRTPlatform}",
+            suggestion="interface.platform: add "
+            + flow({**_range(context, PLATFORM), "call": DEFAULT_CLASS}),
         )
 
 
@@ -59,13 +61,13 @@ def _ranges(context: Context, key: str) -> list[str]:
     return [s.sglang for s in interface.get(key) or group]
 
 
-def _range(context: Context, key: str) -> str:
+def _range(context: Context, key: str) -> dict[str, str]:
     """The start of a further spelling: it meets none of those that there are."""
     taken = _ranges(context, key)
-    return f'sglang: "{around(context, taken, fill=context.claimed).text}", ' if taken else ""
+    return {"sglang": around(context, taken, fill=context.claimed).text} if taken else {}
 
 
-def _suggestion(context: Context, key: str) -> str:
+def _suggestion(context: Context, key: str) -> Mend | str:
     slip = slip_tip(context, key)
     if slip is not None:
         return slip
@@ -74,12 +76,23 @@ def _suggestion(context: Context, key: str) -> str:
         spelling = spelled(context.map, CAPABILITIES, context.release, context.beyond_claims)
         if spelling and spelling.call:
             field = nearest(leaf, context.facts.members(spelling.call)) or leaf
-            add = f"interface.{key}: add {{{_range(context, key)}field: {CAPABILITIES}.{field}}}"
-            return add + _or_left(context, key)
+            return _add(context, key, {"field": f"{CAPABILITIES}.{field}"})
     names = [n for n in context.platform_members if not n.startswith("_")]
     near = nearest(leaf, names, cutoff=50)
-    add = f"interface.{key}: add {{{_range(context, key)}method: {near or '…'}}}"
-    return add + _or_left(context, key)
+    return _add(context, key, {"method": near or "…"}, guessed=True)
+
+
+def _add(context: Context, key: str, told: dict[str, str], guessed: bool = False) -> Mend:
+    item = {**_range(context, key), **told}
+    said = ", ".join(f"{k}: {v if k in told else flow(v)}" for k, v in item.items())
+    text = f"interface.{key}: add {{{said}}}{_or_left(context, key)}"
+    if "…" in told.values():
+        return Mend(text)
+    raw = context.document.raw
+    change = ItemChange(raw.file, raw.index, ("interface", key), item)
+    # A method of a like name may be about something else.
+    asks = ("whether the member is the same",) if guessed else ()
+    return Mend(text, "spelled", (change,), asks)
 
 
 def _or_left(context: Context, key: str) -> str:

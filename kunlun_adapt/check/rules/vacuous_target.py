@@ -30,7 +30,9 @@ def rule(context: Context) -> Iterable[Finding]:
     for finding in usage_findings(context):
         if finding.code == "KA119":
             # The range depends on what is locked, so it is not held in the lock with the rest.
-            tip = f"{finding.suggestion}, or leave it out: {leave_out(context, finding.binding)}"
+            tip = (
+                f"{finding.suggestion}, or leave it out: {leave_out(context, finding.binding).text}"
+            )
             yield replace(finding, suggestion=tip)
 
 
