@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from kunlun_adapt.upstream.fetch import Progress
 from kunlun_adapt.upstream.found import Found, class_body
 from kunlun_adapt.upstream.index.records import CallForm, Reference
+from kunlun_adapt.upstream.release import Release
 from kunlun_adapt.upstream.resolve import Resolver
 from kunlun_adapt.upstream.symbols import Location, Missing, Suggestion, Symbol
 
+_FUNCTIONS = ("function", "async_function", "triton_kernel", "custom_op", "cached_function")
 _CALLS = ("call", "launch")
 
 
 class FollowingResolver(Resolver):
     """A resolver that keeps where a missing symbol may be: looking for it reads the release."""
+
+    def __init__(self, release: Release, *, progress: Progress | None = None) -> None:
+        super().__init__(release, progress=progress)
+        self._expected: tuple[str, ...] = ()
 
     def suggest(self, missing: Missing, fingerprint: str | None = None) -> Missing:
         """The same miss with the places where the symbol may be now, best first."""
@@ -41,6 +49,26 @@ class FollowingResolver(Resolver):
             return None
         return found.table.text(found.binding)
 
+    def functions(self, module: str) -> tuple[tuple[str, str, Location], ...]:
+        """The public functions at the top of a module: the name, the kind and the place of each."""
+        rows = self.recall("functions", module, lambda: self._functions(module))
+        return tuple((name, kind, Location(file, line)) for name, kind, file, line in rows)
+
+    def _functions(self, module: str) -> list[Any]:
+        return [
+            [item.name, item.kind, item.location.file, item.location.line]
+            for item in self.index.defined_in(module)
+            if item.kind in _FUNCTIONS and "." not in item.qualname and item.name[:1] != "_"
+        ]
+
+    def has_name(self, name: str) -> bool:
+        """Whether anything in the release is defined under a name."""
+        return bool(self.recall("has_name", name, lambda: bool(self.index.definitions(name))))
+
+    def expect_callers(self, paths: Iterable[str]) -> None:
+        """Say whose callers will be asked for, so that no module is parsed twice for them."""
+        self._expected = tuple(paths)
+
     def callers(self, path: str) -> tuple[Reference, ...]:
         """The calls of a function or a method, each with the form in which it is called."""
         rows = self.recall("callers", path, lambda: [_row(item) for item in self._calls(path)])
@@ -50,6 +78,8 @@ class FollowingResolver(Resolver):
         symbol = self.resolve(path)
         if not isinstance(symbol, Symbol):
             return ()
+        expected, self._expected = self._expected, ()
+        self.index.expect(expected)
         owner = path.rpartition(".")[0]
         if "." in symbol.qualname:
             found = self.index.method_calls(owner, symbol.name)

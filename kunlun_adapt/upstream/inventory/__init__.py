@@ -20,7 +20,7 @@ from kunlun_adapt.upstream.inventory.registries import (
 )
 from kunlun_adapt.upstream.resolve import Resolver
 
-__all__ = ["TABLES", "Item", "Table", "fields_of", "inventory"]
+__all__ = ["TABLES", "Item", "Table", "fields", "inventory"]
 
 SERVER_ARGS = "sglang.srt.server_args.ServerArgs"
 
@@ -41,11 +41,18 @@ TABLES: Mapping[str, Callable[[Resolver], Table]] = {
 }
 
 
+def fields(resolver: Resolver, class_path: str) -> Table:
+    """The annotated fields of a class, from the cache where `use_cache` found one."""
+    return _kept(resolver, "fields", class_path, lambda: fields_of(resolver, class_path))
+
+
 def inventory(resolver: Resolver, table: str) -> Table:
     """One table of a release, from the cache where `use_cache` found one."""
+    return _kept(resolver, "inventory", table, lambda: TABLES[table](resolver))
 
-    def make() -> dict[str, Any]:
-        return {name: row_of(item) for name, item in TABLES[table](resolver).items()}
 
-    rows = resolver.recall("inventory", table, make)
-    return {name: item_of(row) for name, row in rows.items()}
+def _kept(resolver: Resolver, kind: str, key: str, make: Callable[[], Table]) -> Table:
+    def rows() -> dict[str, Any]:
+        return {name: row_of(item) for name, item in make().items()}
+
+    return {name: item_of(row) for name, row in resolver.recall(kind, key, rows).items()}
