@@ -14,7 +14,18 @@ from kunlun_adapt.cli.streams import prepare_streams
 
 __all__ = ["app", "main"]
 
-COMMANDS = ("validate", "render", "list", "explain", "lock", "schema", "serve", "status", "bisect")
+COMMANDS = (
+    "validate",
+    "render",
+    "list",
+    "explain",
+    "lock",
+    "adopt",
+    "schema",
+    "serve",
+    "status",
+    "bisect",
+)
 _ELSEWHERE = {"list": ("listing", "list_")}
 """Commands whose module or function is not called as they are."""
 

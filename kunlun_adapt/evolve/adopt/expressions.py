@@ -1,0 +1,421 @@
+"""What expressions of the plugin are known to be: names, texts, containers, attributes."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kunlun_adapt.evolve.adopt.frames import Track
+from kunlun_adapt.evolve.adopt.values import (
+    ClassValue,
+    Const,
+    DictValue,
+    External,
+    Function,
+    Instance,
+    ListValue,
+    Made,
+    ModuleValue,
+    Scope,
+    Unknown,
+    Value,
+    Wrapped,
+    plain,
+    same,
+    text_of,
+    truth,
+)
+
+UPSTREAM = "sglang"
+MOST_TEXT = 4096
+MOST_ITEMS = 20_000
+_BUILTINS = frozenset(dir(builtins))
+_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mod: operator.mod,
+    ast.FloorDiv: operator.floordiv,
+    ast.BitOr: operator.or_,
+}
+_ORDER: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+class Expressions(Track):
+    """Evaluates what does not call anything; calls are left to a derived class."""
+
+    def value(self, node: ast.expr | None, scope: Scope) -> Value:
+        """Return what is known of an expression."""
+        if node is None:
+            return Const(None)
+        read: Callable[[Any, Scope], Value] | None = getattr(self, f"_{type(node).__name__}", None)
+        return read(node, scope) if read is not None else Unknown("an expression of this kind")
+
+    def called_value(self, node: ast.Call, scope: Scope) -> Value:
+        raise NotImplementedError
+
+    def run_module(self, name: str) -> None:
+        raise NotImplementedError
+
+    def upstream_fact(self, name: str, attribute: str) -> Value:
+        """Return `__module__` and its like of an object outside the plugin."""
+        return Unknown(f"{attribute} of {name}", upstream=True)
+
+    def _Constant(self, node: ast.Constant, scope: Scope) -> Value:
+        return Const(node.value)
+
+    def _Name(self, node: ast.Name, scope: Scope) -> Value:
+        found = scope.find(node.id)
+        if found is not None:
+            return found
+        if node.id in _BUILTINS:
+            return External(f"builtins.{node.id}")
+        stars = scope.top.stars
+        if len(stars) == 1:
+            return External(f"{stars[0]}.{node.id}")
+        return Unknown(f"{node.id} is not defined here", upstream=bool(stars))
+
+    def _Attribute(self, node: ast.Attribute, scope: Scope) -> Value:
+        return self.attribute(self.value(node.value, scope), node.attr)
+
+    def attribute(self, held: Value, name: str) -> Value:
+        """Return what an object holds under a name."""
+        if isinstance(held, External):
+            if name in ("__module__", "__qualname__", "__name__"):
+                return self.upstream_fact(held.name, name)
+            return External(f"{held.name}.{name}")
+        if isinstance(held, ModuleValue):
+            return self.module_member(held.name, name)
+        if isinstance(held, ClassValue):
+            return self._class_member(held, name)
+        if isinstance(held, Instance):
+            if name in held.attributes:
+                return held.attributes[name]
+            return self._bound(self._class_member(held.cls, name), held)
+        if isinstance(held, Function):
+            return self._function_fact(held, name)
+        if isinstance(held, Made):
+            return External(f"{held.callee}().{name}") if name.isidentifier() else held
+        if isinstance(held, Unknown):
+            return Unknown(held.why, held.upstream)
+        return Unknown(f"the attribute {name}")
+
+    def module_member(self, module: str, name: str) -> Value:
+        """Return what a module of the plugin holds under a name, its submodules included."""
+        self.run_module(module)
+        scope = self.scopes.get(module)
+        if scope is not None and name in scope.names:
+            return scope.names[name]
+        inner = f"{module}.{name}"
+        if self.is_plugin(inner):
+            self.run_module(inner)
+            return ModuleValue(inner)
+        if scope is not None and len(scope.stars) == 1:
+            return External(f"{scope.stars[0]}.{name}")
+        if name == "__name__":
+            return Const(module)
+        return Unknown(
+            f"{module} has no {name} that is known", upstream=bool(scope and scope.stars)
+        )
+
+    def is_plugin(self, module: str) -> bool:
+        """Tell whether a dotted name is a module of the plugin, or a folder of such."""
+        modules = self.sources.modules
+        return module in modules or any(m.startswith(f"{module}.") for m in modules)
+
+    def _class_member(self, cls: ClassValue, name: str) -> Value:
+        found = cls.member(name)
+        if isinstance(found, Wrapped) and found.how == "staticmethod":
+            return found.inner
+        if isinstance(found, Wrapped) and found.how == "classmethod":
+            return self._bound(found.inner, cls)
+        if found is not None:
+            return found
+        if name in ("__name__", "__qualname__"):
+            return Const(cls.node.name)
+        if name == "__module__":
+            return Const(cls.scope.module)
+        outside = next((b for b in cls.mro() if isinstance(b, External)), None)
+        if outside is not None:
+            return External(f"{outside.name}.{name}")
+        return Unknown(f"{cls.node.name} has no {name} that is known")
+
+    def _bound(self, found: Value, holder: Value) -> Value:
+        if isinstance(found, Wrapped) and found.how == "property":
+            return Unknown("a property")
+        if isinstance(found, Function) and found.bound is None:
+            return Function(found.node, found.scope, holder, path=found.path)
+        return found
+
+    def _function_fact(self, held: Function, name: str) -> Value:
+        if name in ("__name__", "__qualname__") and not isinstance(held.node, ast.Lambda):
+            path = held.path or f":{held.node.name}"
+            return Const(path.partition(":")[2] if name == "__qualname__" else held.node.name)
+        if name == "__module__":
+            return Const(held.scope.module)
+        return Unknown(f"{name} of {held.label}")
+
+    def _JoinedStr(self, node: ast.JoinedStr, scope: Scope) -> Value:
+        parts = []
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                found = self.value(part.value, scope)
+                if part.format_spec is not None or not isinstance(found, Const):
+                    return Unknown(f"a text made of {ast.unparse(part.value)[:60]}", True)
+                parts.append(repr(found.value) if part.conversion == 114 else str(found.value))
+            elif isinstance(part, ast.Constant):
+                parts.append(str(part.value))
+        return Const("".join(parts)[:MOST_TEXT])
+
+    def _BinOp(self, node: ast.BinOp, scope: Scope) -> Value:
+        left, right = self.value(node.left, scope), self.value(node.right, scope)
+        if isinstance(left, ListValue) and isinstance(right, ListValue):
+            items = [*left.items, *right.items]
+            return ListValue(items[:MOST_ITEMS], left.more or right.more or len(items) > MOST_ITEMS)
+        if isinstance(left, DictValue) and isinstance(right, DictValue):
+            return DictValue([*left.items, *right.items], left.more or right.more)
+        (known, one), (known_too, other) = plain(left), plain(right)
+        compute = _OPERATORS.get(type(node.op))
+        if known and known_too and compute is not None:
+            if isinstance(node.op, ast.Mod) and isinstance(one, str):
+                other = tuple(other) if isinstance(right, ListValue) else other
+                if any(c.isdigit() for c in one):  # "%99999999d" would fill the memory
+                    return Unknown("a formatted text", True)
+            try:
+                made = compute(one, other)
+            except (TypeError, ValueError, KeyError, ArithmeticError):
+                return Unknown("an operation that fails")
+            return Const(made[:MOST_TEXT] if isinstance(made, str) else made)
+        return Unknown(f"{ast.unparse(node)[:60]}", True)
+
+    def _BoolOp(self, node: ast.BoolOp, scope: Scope) -> Value:
+        wanted = isinstance(node.op, ast.Or)
+        last: Value = Const(not wanted)
+        unknown: Value | None = None
+        for part in node.values:
+            last = self.value(part, scope)
+            known = truth(last)
+            if known is wanted and unknown is None:
+                return last
+            if known is wanted:
+                return Unknown("a condition") if not wanted else last
+            if known is None:
+                unknown = last
+        return Unknown("a condition") if unknown is not None else last
+
+    def _UnaryOp(self, node: ast.UnaryOp, scope: Scope) -> Value:
+        found = self.value(node.operand, scope)
+        if isinstance(node.op, ast.Not):
+            known = truth(found)
+            return Unknown("a condition") if known is None else Const(not known)
+        if isinstance(node.op, ast.USub) and isinstance(found, Const):
+            return Const(-found.value) if isinstance(found.value, (int, float)) else found
+        return Unknown("an operation")
+
+    def _Compare(self, node: ast.Compare, scope: Scope) -> Value:
+        left = self.value(node.left, scope)
+        for op, comparator in zip(node.ops, node.comparators, strict=True):
+            right = self.value(comparator, scope)
+            known = _compared(op, left, right)
+            if known is None:
+                return Unknown("a condition")
+            if not known:
+                return Const(False)
+            left = right
+        return Const(True)
+
+    def _IfExp(self, node: ast.IfExp, scope: Scope) -> Value:
+        known = truth(self.value(node.test, scope))
+        if known is not None:
+            return self.value(node.body if known else node.orelse, scope)
+        one, other = self.value(node.body, scope), self.value(node.orelse, scope)
+        return joined(one, other, f"one of two, by {ast.unparse(node.test)[:60]}")
+
+    def _items(self, nodes: Sequence[ast.expr], scope: Scope) -> ListValue:
+        found = ListValue([])
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                inner = self.items_of(self.value(node.value, scope))
+                found.items += inner or []
+                found.more |= inner is None
+            else:
+                found.items.append(self.value(node, scope))
+        return found
+
+    def _List(self, node: ast.List, scope: Scope) -> Value:
+        return self._items(node.elts, scope)
+
+    def _Tuple(self, node: ast.Tuple, scope: Scope) -> Value:
+        return self._items(node.elts, scope)
+
+    def _Set(self, node: ast.Set, scope: Scope) -> Value:
+        return self._items(node.elts, scope)
+
+    def _Dict(self, node: ast.Dict, scope: Scope) -> Value:
+        found = DictValue([])
+        for key, item in zip(node.keys, node.values, strict=True):
+            value = self.value(item, scope)
+            if key is not None:
+                found.put(self.value(key, scope), value)
+            elif isinstance(value, DictValue):
+                for k, v in value.items:
+                    found.put(k, v)
+                found.more |= value.more
+            else:
+                found.more = True
+        return found
+
+    def _Subscript(self, node: ast.Subscript, scope: Scope) -> Value:
+        held, key = self.value(node.value, scope), self.value(node.slice, scope)
+        if isinstance(held, DictValue):
+            found = held.get(key)
+            return found if found is not None else Unknown("an entry of a dict", held.more)
+        index = key.value if isinstance(key, Const) else None
+        if isinstance(held, ListValue) and isinstance(index, int) and not held.more:
+            known = -len(held.items) <= index < len(held.items)
+            return held.items[index] if known else Unknown("an entry of a list")
+        if isinstance(held, External):
+            text = text_of(key)
+            if held.name == "sys.modules":
+                return self.imported(text) if text else Unknown("a module by name", True)
+            if held.name.endswith(".__dict__") and text:
+                return External(f"{held.name.removesuffix('.__dict__')}.{text}")
+            return Unknown(f"an entry of {held.name}", held.name.startswith(f"{UPSTREAM}."))
+        return Unknown("an entry", isinstance(held, Unknown) and held.upstream)
+
+    def _Slice(self, node: ast.Slice, scope: Scope) -> Value:
+        return Unknown("a slice")
+
+    def _Starred(self, node: ast.Starred, scope: Scope) -> Value:
+        return self.value(node.value, scope)
+
+    def _NamedExpr(self, node: ast.NamedExpr, scope: Scope) -> Value:
+        found = self.value(node.value, scope)
+        scope.bind(node.target.id, found)
+        return found
+
+    def _Lambda(self, node: ast.Lambda, scope: Scope) -> Value:
+        return Function(node, scope)
+
+    def _Await(self, node: ast.Await, scope: Scope) -> Value:
+        return self.value(node.value, scope)
+
+    def _Yield(self, node: ast.Yield, scope: Scope) -> Value:
+        found = self.value(node.value, scope)
+        if self.frame.yielded is not None:
+            self.frame.yielded.append(found)
+        return Unknown("what is sent")
+
+    def _Call(self, node: ast.Call, scope: Scope) -> Value:
+        return self.called_value(node, scope)
+
+    def _comprehension(
+        self, generators: list[ast.comprehension], elements: list[ast.expr], scope: Scope
+    ) -> list[list[Value]] | None:
+        """Return the values of `elements` for every round of one loop over known items."""
+        if len(generators) != 1:
+            return None
+        rounds = self.items_of(self.value(generators[0].iter, scope))
+        if rounds is None:
+            return None
+        inner = Scope(scope.module, None, scope)
+        found = []
+        for item in rounds:
+            self.step()
+            self.assign(generators[0].target, item, inner)
+            tests = [truth(self.value(test, inner)) for test in generators[0].ifs]
+            if None in tests:
+                return None
+            if all(tests):
+                found.append([self.value(element, inner) for element in elements])
+        return found
+
+    def _ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Value:
+        found = self._comprehension(node.generators, [node.elt], scope)
+        if found is None:
+            return Unknown("a list made in a loop", True)
+        return ListValue([one[0] for one in found])
+
+    _SetComp = _ListComp
+    _GeneratorExp = _ListComp
+
+    def _DictComp(self, node: ast.DictComp, scope: Scope) -> Value:
+        found = self._comprehension(node.generators, [node.key, node.value], scope)
+        if found is None:
+            return Unknown("a dict made in a loop", True)
+        return DictValue([(key, value) for key, value in found])
+
+    def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
+        raise NotImplementedError
+
+    def imported(self, name: str) -> Value:
+        """Return the module of a dotted name, of the plugin or not."""
+        if self.is_plugin(name):
+            parts = name.split(".")
+            for count in range(1, len(parts) + 1):
+                self.run_module(".".join(parts[:count]))
+            return ModuleValue(name)
+        return External(name)
+
+    def items_of(self, value: Value) -> list[Value] | None:
+        """Return what a loop over a value goes through, None where that is not known."""
+        if isinstance(value, ListValue):
+            return None if value.more else list(value.items)
+        if isinstance(value, DictValue):
+            return None if value.more else [key for key, _ in value.items]
+        if isinstance(value, Const) and isinstance(value.value, str):
+            return [Const(c) for c in value.value]
+        if isinstance(value, Instance):
+            fields = fields_of(value.cls)
+            return [value.attributes.get(name, Unknown("a field")) for name in fields] or None
+        return None
+
+
+def fields_of(cls: ClassValue) -> list[str]:
+    """Return the annotated names of a class body, which a dataclass or a tuple is made of."""
+    return [
+        node.target.id
+        for node in cls.node.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    ]
+
+
+def joined(one: Value, other: Value, why: str) -> Value:
+    """Return what holds after two branches: of an object and nothing it is the object."""
+    if same(one, other):
+        return one
+    nothing = [isinstance(v, Const) and v.value is None for v in (one, other)]
+    if nothing[0] != nothing[1]:
+        return other if nothing[0] else one
+    upstream = any(isinstance(v, External) or getattr(v, "upstream", False) for v in (one, other))
+    return Unknown(why, upstream)
+
+
+def _compared(op: ast.cmpop, left: Value, right: Value) -> bool | None:
+    if isinstance(op, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
+        equal: bool | None = None
+        if isinstance(left, Const) and isinstance(right, Const):
+            equal = bool(left.value == right.value)
+        elif (isinstance(right, Const) and right.value is None) or same(left, right):
+            known = isinstance(left, (Function, ClassValue, ModuleValue, ListValue, DictValue))
+            equal = True if same(left, right) else (False if known else None)
+        if equal is None:
+            return None
+        return equal if isinstance(op, (ast.Is, ast.Eq)) else not equal
+    (known, one), (known_too, other) = plain(left), plain(right)
+    if not (known and known_too):
+        return None
+    try:
+        if isinstance(op, (ast.In, ast.NotIn)):
+            return bool((one in other) == isinstance(op, ast.In))
+        compare = _ORDER.get(type(op))
+        return None if compare is None else bool(compare(one, other))
+    except TypeError:
+        return None

@@ -1,0 +1,114 @@
+"""Where in the plugin the reading stands: the calls that lead there and their conditions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kunlun_adapt.evolve.adopt.events import Condition, Event, Place
+from kunlun_adapt.evolve.adopt.left import Left, Reason
+from kunlun_adapt.evolve.adopt.values import Const, External, Function, Scope, Value
+
+if TYPE_CHECKING:
+    from kunlun_adapt.evolve.adopt.sources import Sources
+
+MOST_STEPS = 3_000_000
+MOST_DEPTH = 60
+
+
+class TooLong(Exception):
+    """More of the plugin would have to be followed than is worth it."""
+
+
+@dataclass(slots=True)
+class Frame:
+    """One call that is being followed.
+
+    `guards` hold for what is left of it: `if x: return` makes the rest depend on x. `branches` hold
+    inside the statement that is being read.
+    """
+
+    node: ast.AST | None = None
+    guards: list[Condition] = field(default_factory=list)
+    branches: list[Condition] = field(default_factory=list)
+    returned: list[Value] = field(default_factory=list)
+    yielded: list[Value] | None = None
+
+
+class Track:
+    """Collects what is found, and knows under which conditions it is reached."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self.events: list[Event] = []
+        self.left: list[Left] = []
+        self.frames: list[Frame] = [Frame()]
+        self.scopes: dict[str, Scope] = {}
+        self.seen: set[int] = set()
+        self.called = True
+        self._steps = 0
+        self._said: set[object] = set()
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    def step(self) -> None:
+        """Count a statement. Raises TooLong."""
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise TooLong
+
+    def fresh(self) -> None:
+        """Start to count anew: what comes next is looked at by itself."""
+        self._steps = 0
+
+    def place(self, scope: Scope, node: ast.AST) -> Place:
+        module = self.sources.modules.get(scope.module)
+        return Place(module.file if module else scope.module, getattr(node, "lineno", 1))
+
+    def conditions(self) -> tuple[Condition, ...]:
+        """Return every condition under which the statement at hand runs, each once."""
+        found = [c for f in self.frames for c in (*f.guards, *f.branches)]
+        return tuple(dict.fromkeys(found))
+
+    @contextmanager
+    def under(self, condition: Condition | None) -> Iterator[None]:
+        """Read what stands below a condition."""
+        held = len(self.frame.branches)
+        if condition is not None:
+            self.frame.branches.append(condition)
+        try:
+            yield
+        finally:
+            del self.frame.branches[held:]
+
+    def emit(self, event: Event) -> None:
+        """Keep a change of upstream; the same statement may be reached in several ways."""
+        named = (event.target, event.shown if event.target is None else "")
+        values = tuple(_identity(v) for v in (event.value, *event.values))
+        key = (event.how, event.kind, *named, event.place, values)
+        if key not in self._said:
+            self._said.add(key)
+            self.events.append(event)
+
+    def leave(self, reason: Reason, place: Place, what: str) -> None:
+        """Keep something that a person has to look at."""
+        if self.called or reason != "unsupported":
+            found = Left(reason, place.file, place.line, what)
+            if found not in self.left:
+                self.left.append(found)
+
+
+def _identity(value: Value | None) -> object:
+    """Return what tells a value from another one when the same statement is read again."""
+    if isinstance(value, Const):
+        return repr(value.value)
+    if isinstance(value, External):
+        return value.name
+    if value is not None and value.path is not None:
+        return value.path
+    return id(value.node) if isinstance(value, Function) else type(value).__name__

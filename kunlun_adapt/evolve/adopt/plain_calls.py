@@ -1,0 +1,162 @@
+"""Calls that change nothing outside: methods of texts and containers, and builtin functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kunlun_adapt.evolve.adopt.expressions import MOST_ITEMS, MOST_TEXT, Expressions
+from kunlun_adapt.evolve.adopt.values import (
+    Const,
+    DictValue,
+    External,
+    Instance,
+    ListValue,
+    Unknown,
+    Value,
+    Wrapped,
+    plain,
+    text_of,
+)
+
+_TEXT = frozenset(
+    (
+        *("capitalize", "casefold", "endswith", "format", "join", "lower", "lstrip", "partition"),
+        *("removeprefix", "removesuffix", "replace", "rpartition", "rsplit", "rstrip", "split"),
+        *("startswith", "strip", "title", "upper"),
+    )
+)
+_WRAPPERS = {"builtins.staticmethod": "staticmethod", "builtins.classmethod": "classmethod"}
+_WRAPPERS |= {"builtins.property": "property", "functools.cached_property": "property"}
+
+
+class PlainCalls(Expressions):
+    """Evaluates what can be told of a call without following it."""
+
+    def method_of_text(self, held: Const, name: str, args: list[Value]) -> Value:
+        given = [plain(a) for a in args]
+        if name in _TEXT and all(known for known, _ in given):
+            try:
+                made: Any = getattr(held.value, name)(*(value for _, value in given))
+            except (TypeError, ValueError, LookupError, AttributeError, OverflowError):
+                return Unknown("a text")
+            if isinstance(made, (list, tuple)):
+                return ListValue([Const(part) for part in made[:MOST_ITEMS]])
+            return Const(made[:MOST_TEXT] if isinstance(made, str) else made)
+        return Unknown("a text", True)
+
+    def method_of_list(self, held: ListValue, name: str, args: list[Value]) -> Value:
+        if len(held.items) > MOST_ITEMS:
+            held.more = True
+        elif name in ("append", "add") and args:
+            held.items.append(args[0])
+        elif name == "insert" and len(args) > 1:
+            held.items.append(args[1])
+        elif name in ("extend", "update") and args:
+            inner = self.items_of(args[0])
+            held.items += inner or []
+            held.more |= inner is None
+        elif name in ("copy", "union"):
+            return ListValue(list(held.items), held.more)
+        elif name in ("clear", "remove", "pop", "discard"):
+            held.more = True
+        return Const(None)
+
+    def method_of_dict(
+        self, held: DictValue, name: str, args: list[Value], keywords: dict[str, Value]
+    ) -> Value:
+        if name == "items":
+            return ListValue([ListValue([k, v]) for k, v in held.items], held.more)
+        if name == "keys":
+            return ListValue([k for k, _ in held.items], held.more)
+        if name == "values":
+            return ListValue([v for _, v in held.items], held.more)
+        if name == "copy":
+            return DictValue(list(held.items), held.more)
+        if name in ("get", "pop", "setdefault") and args:
+            found = held.get(args[0])
+            if found is None and name == "setdefault":
+                found = args[1] if len(args) > 1 else Const(None)
+                held.put(args[0], found)
+            if found is None:
+                absent = args[1] if len(args) > 1 else Const(None)
+                return Unknown("an entry of a dict", True) if held.more else absent
+            return found
+        if name == "update":
+            for other in args:
+                entries = other.items if isinstance(other, DictValue) else []
+                held.more |= not isinstance(other, DictValue) or other.more
+                for key, value in entries:
+                    held.put(key, value)
+            for name_, value in keywords.items():
+                held.put(Const(name_), value)
+            return Const(None)
+        held.more = True
+        return Unknown("a dict")
+
+    def builtin(self, name: str, args: list[Value], keywords: dict[str, Value]) -> Value | None:
+        """Return what a function of the interpreter's or of functools gives; None for others."""
+        if name in _WRAPPERS and args:
+            return Wrapped(_WRAPPERS[name], args[0], path=args[0].path)
+        if not name.startswith("builtins."):
+            return None
+        leaf = name.partition(".")[2]
+        first = self.items_of(args[0]) if args else []
+        if leaf in ("list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"):
+            if first is None:
+                return ListValue([], more=True)
+            return ListValue(first[::-1] if leaf == "reversed" else first)
+        if leaf == "dict":
+            return self._dict(args, keywords)
+        if leaf == "enumerate" and first is not None:
+            return ListValue([ListValue([Const(i), v]) for i, v in enumerate(first)])
+        if leaf == "zip":
+            columns = [self.items_of(a) for a in args]
+            known = [c for c in columns if c is not None]
+            if len(known) == len(columns):
+                return ListValue([ListValue(list(row)) for row in zip(*known, strict=False)])
+        if leaf == "range":
+            given = [plain(a)[1] for a in args]
+            if all(isinstance(n, int) for n in given) and 0 < len(given) <= 3:
+                try:
+                    return ListValue([Const(n) for n in range(*given)[:MOST_ITEMS]])
+                except (ValueError, OverflowError):
+                    return Unknown("a range")
+        if leaf == "len" and first is not None and args:
+            return Const(len(first))
+        if leaf == "str" and len(args) == 1 and isinstance(args[0], Const):
+            return Const(str(args[0].value)[:MOST_TEXT])
+        if leaf == "getattr" and len(args) > 1:
+            return self._getattr(args)
+        if leaf == "vars" and args and isinstance(args[0], External):
+            return External(f"{args[0].name}.__dict__")
+        if leaf == "callable" and args and args[0].path is not None:
+            return Const(True)
+        return None
+
+    def _dict(self, args: list[Value], keywords: dict[str, Value]) -> Value:
+        found = DictValue([(Const(k), v) for k, v in keywords.items()])
+        for given in args:
+            if isinstance(given, DictValue):
+                found.items[:0] = given.items
+                found.more |= given.more
+                continue
+            rows = self.items_of(given)
+            if rows is None:
+                found.more = True
+                continue
+            for row in rows:
+                pair = self.items_of(row) or []
+                if len(pair) == 2:
+                    found.put(pair[0], pair[1])
+        return found
+
+    def _getattr(self, args: list[Value]) -> Value:
+        name = text_of(args[1])
+        if name is None:
+            upstream = isinstance(args[0], External) or getattr(args[0], "upstream", False)
+            return Unknown("an attribute whose name is made at run time", bool(upstream))
+        # With a default it may not be there; a marker of the plugin's own is then not known.
+        if len(args) > 2 and not isinstance(args[0], Instance):
+            found = self.attribute(args[0], name)
+            return found if not isinstance(found, External) or name.isidentifier() else args[2]
+        return self.attribute(args[0], name)

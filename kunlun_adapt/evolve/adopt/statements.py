@@ -1,0 +1,319 @@
+"""Read a plugin's statements in the order in which they run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kunlun_adapt.evolve.adopt.calls import Calls
+from kunlun_adapt.evolve.adopt.events import Condition
+from kunlun_adapt.evolve.adopt.expressions import MOST_ITEMS, joined
+from kunlun_adapt.evolve.adopt.values import (
+    ClassValue,
+    Const,
+    DictValue,
+    External,
+    Function,
+    ListValue,
+    ModuleValue,
+    Scope,
+    Unknown,
+    Value,
+    truth,
+)
+
+if TYPE_CHECKING:
+    from kunlun_adapt.evolve.adopt.sources import Sources
+
+Block = list[ast.stmt]
+
+
+class Statements(Calls):
+    """Executes statements over what is known; both sides of an open condition are read.
+
+    It keeps the functions that were defined, for whatever nothing calls, and the classes.
+    """
+
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources)
+        self.defined: list[Value] = []
+        self.classes: list[Value] = []
+
+    def block(self, body: Block, scope: Scope) -> str | None:
+        """Read statements; return how they end the flow, None where it goes on."""
+        for node in body:
+            self.step()
+            run: Callable[[Any, Scope], str | None] | None
+            run = getattr(self, f"_run_{type(node).__name__}", None)
+            ended: str | None = run(node, scope) if run is not None else None
+            if ended is not None:
+                return ended
+        return None
+
+    def _run_Expr(self, node: ast.Expr, scope: Scope) -> str | None:
+        self.value(node.value, scope)
+        return None
+
+    def _run_Assign(self, node: ast.Assign, scope: Scope) -> str | None:
+        found = self.value(node.value, scope)
+        for target in node.targets:
+            self.assign(target, found, scope)
+        return None
+
+    def _run_AnnAssign(self, node: ast.AnnAssign, scope: Scope) -> str | None:
+        if node.value is not None:
+            self.assign(node.target, self.value(node.value, scope), scope)
+        return None
+
+    def _run_AugAssign(self, node: ast.AugAssign, scope: Scope) -> str | None:
+        added = self.value(node.value, scope)
+        held = self.value(node.target, scope)
+        if isinstance(held, ListValue):
+            self.method_of_list(held, "extend", [added])
+        elif isinstance(held, DictValue):
+            self.method_of_dict(held, "update", [added], {})
+        elif isinstance(held, External) and isinstance(node.op, (ast.Add, ast.BitOr)):
+            name = "extend" if isinstance(node.op, ast.Add) else "update"
+            call = ast.copy_location(ast.Call(node.target, [node.value], []), node)
+            self.external_call(f"{held.name}.{name}", [added], {}, call, scope)
+        else:
+            whole = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
+            self.assign(node.target, self._BinOp(whole, scope), scope)
+        return None
+
+    def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
+        """Bind a value to a name, an attribute, an entry, or to several of them."""
+        if isinstance(target, ast.Name):
+            scope.bind(target.id, value)
+        elif isinstance(target, ast.Attribute):
+            self.set_attribute(self.value(target.value, scope), target.attr, value, target, scope)
+        elif isinstance(target, ast.Subscript):
+            held, key = self.value(target.value, scope), self.value(target.slice, scope)
+            self.set_entry(held, key, value, target, scope)
+        elif isinstance(target, ast.Starred):
+            self.assign(target.value, Unknown("what is left over"), scope)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            items = self.items_of(value)
+            same_count = items is not None and len(items) == len(target.elts)
+            for index, one in enumerate(target.elts):
+                known = items[index] if items is not None and same_count else Unknown("a part")
+                self.assign(one, known, scope)
+
+    def _run_Delete(self, node: ast.Delete, scope: Scope) -> str | None:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                scope.names.pop(target.id, None)
+            elif isinstance(target, ast.Attribute):
+                held = self.value(target.value, scope)
+                if isinstance(held, External):
+                    what = f"removes {held.name}.{target.attr}"
+                    self.leave("unsupported", self.place(scope, node), what)
+        return None
+
+    def _run_Import(self, node: ast.Import, scope: Scope) -> str | None:
+        for alias in node.names:
+            found = self.imported(alias.name)
+            if alias.asname:
+                scope.bind(alias.asname, found)
+            else:
+                top = alias.name.partition(".")[0]
+                scope.bind(top, ModuleValue(top) if self.is_plugin(top) else External(top))
+        return None
+
+    def _run_ImportFrom(self, node: ast.ImportFrom, scope: Scope) -> str | None:
+        source = self._source_of(node, scope)
+        held = self.imported(source) if source else Unknown("a module above the plugin")
+        for alias in node.names:
+            if alias.name != "*":
+                name = alias.asname or alias.name
+                scope.bind(name, self._imported_name(held, alias.name))
+            elif isinstance(held, ModuleValue) and held.name in self.scopes:
+                for name, value in list(self.scopes[held.name].names.items()):
+                    if not name.startswith("_"):
+                        scope.names[name] = value
+                scope.top.stars += self.scopes[held.name].stars
+            elif isinstance(held, External):
+                scope.top.stars.append(held.name)
+        return None
+
+    def _imported_name(self, held: Value, name: str) -> Value:
+        if isinstance(held, (ModuleValue, Unknown)):
+            return self.attribute(held, name)
+        return External(f"{held.name}.{name}") if isinstance(held, External) else held
+
+    def _source_of(self, node: ast.ImportFrom, scope: Scope) -> str:
+        if not node.level:
+            return node.module or ""
+        module = self.sources.modules.get(scope.module)
+        parts = (module.package if module else scope.module).split(".")
+        kept = parts[: len(parts) - node.level + 1]
+        return ".".join([*kept, *([node.module] if node.module else [])])
+
+    def _run_Global(self, node: ast.Global, scope: Scope) -> str | None:
+        scope.globals |= set(node.names)
+        return None
+
+    def _run_Nonlocal(self, node: ast.Nonlocal, scope: Scope) -> str | None:
+        scope.outer |= set(node.names)
+        return None
+
+    def _run_FunctionDef(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope
+    ) -> str | None:
+        made: Value = Function(node, scope)
+        scope.bind(node.name, made)
+        self.defined.append(made)
+        for decorator in reversed(node.decorator_list):
+            applied = self.call(self.value(decorator, scope), [made], decorator, scope)
+            if type(applied).__name__ == "Wrapped":
+                applied.path = made.path
+                made = applied
+        scope.bind(node.name, made)
+        return None
+
+    _run_AsyncFunctionDef = _run_FunctionDef
+
+    def _run_ClassDef(self, node: ast.ClassDef, scope: Scope) -> str | None:
+        bases = tuple(self.value(base, scope) for base in node.bases)
+        holder = scope.holder(node.name)
+        outside = holder.qualname is not None
+        inner = Scope(
+            scope.module,
+            f"{holder.qualname}{node.name}." if outside else None,
+            scope,
+            is_class=True,
+        )
+        made: Value = ClassValue(node, inner, bases)
+        scope.bind(node.name, made)
+        self.classes.append(made)
+        self.block(node.body, inner)
+        for decorator in reversed(node.decorator_list):
+            self.call(self.value(decorator, scope), [made], decorator, scope)
+        return None
+
+    def _run_Return(self, node: ast.Return, scope: Scope) -> str | None:
+        self.frame.returned.append(self.value(node.value, scope))
+        return "return"
+
+    def _run_Raise(self, node: ast.Raise, scope: Scope) -> str | None:
+        return "raise"
+
+    def _run_Break(self, node: ast.Break, scope: Scope) -> str | None:
+        return "break"
+
+    def _run_Continue(self, node: ast.Continue, scope: Scope) -> str | None:
+        return "continue"
+
+    def _run_If(self, node: ast.If, scope: Scope) -> str | None:
+        if _for_the_type_checker(node.test):
+            return self.block(node.orelse, scope)
+        known = truth(self.value(node.test, scope))
+        if known is not None:
+            return self.block(node.body if known else node.orelse, scope)
+        text = ast.unparse(node.test)
+        text = text if len(text) <= 100 else f"{text[:97]}..."
+        place = self.place(scope, node)
+        return self._either(
+            Condition(text, place), node.body, Condition(f"not ({text})", place), node.orelse, scope
+        )
+
+    def _either(
+        self, yes: Condition, body: Block, no: Condition, orelse: Block, scope: Scope
+    ) -> str | None:
+        """Read both sides of a condition that nobody can tell, and join what they bind."""
+        before = dict(scope.names)
+        with self.under(yes):
+            ended = self.block(body, scope)
+        after = scope.names
+        scope.names = dict(before)
+        with self.under(no):
+            ended_else = self.block(orelse, scope)
+        if ended is None and ended_else is None:
+            why = f"one of two, by the condition at {yes.place}"
+            for name, value in after.items():
+                other = scope.names.get(name, Const(None))
+                scope.names[name] = joined(value, other, why)
+        elif ended_else is not None:
+            scope.names = after
+        if ended is not None and ended_else is not None:
+            return ended if ended == ended_else else "return"
+        # What only raises on one side refuses to start; it is no choice between two ways to bind.
+        if ended is not None and ended != "raise":
+            self.frame.guards.append(no)
+        if ended_else is not None and ended_else != "raise":
+            self.frame.guards.append(yes)
+        return None
+
+    def _run_For(self, node: ast.For | ast.AsyncFor, scope: Scope) -> str | None:
+        items = self.items_of(self.value(node.iter, scope))
+        held = len(self.frame.guards)
+        if items is None or len(items) > MOST_ITEMS:
+            text = f"for each of {ast.unparse(node.iter)[:80]}"
+            with self.under(Condition(text, self.place(scope, node))):
+                self.assign(node.target, Unknown("an item of an open loop", True), scope)
+                self.block(node.body, scope)
+            del self.frame.guards[held:]
+            return None
+        for item in items:
+            self.assign(node.target, item, scope)
+            ended = self.block(node.body, scope)
+            del self.frame.guards[held:]
+            if ended in ("return", "raise"):
+                return ended
+            if ended == "break":
+                return None
+        return self.block(node.orelse, scope)
+
+    _run_AsyncFor = _run_For
+
+    def _run_While(self, node: ast.While, scope: Scope) -> str | None:
+        held = len(self.frame.guards)
+        with self.under(Condition(f"while {ast.unparse(node.test)[:80]}", self.place(scope, node))):
+            self.block(node.body, scope)
+        del self.frame.guards[held:]
+        return None
+
+    def _run_With(self, node: ast.With | ast.AsyncWith, scope: Scope) -> str | None:
+        for item in node.items:
+            found = self.value(item.context_expr, scope)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, found, scope)
+        return self.block(node.body, scope)
+
+    _run_AsyncWith = _run_With
+
+    def _run_Try(self, node: Any, scope: Scope) -> str | None:
+        """Read the body as what happens, and the handlers as what may happen instead."""
+        ended: str | None = self.block(node.body, scope)
+        if ended is None:
+            ended = self.block(node.orelse, scope)
+        after = dict(scope.names)
+        for handler in node.handlers:
+            text = f"except {ast.unparse(handler.type)[:80]}" if handler.type else "except"
+            if handler.name:
+                scope.names[handler.name] = Unknown("an exception")
+            with self.under(Condition(text, self.place(scope, handler))):
+                self.block(handler.body, scope)
+        # What the body binds is what there is where nothing is amiss.
+        scope.names |= after
+        last = self.block(node.finalbody, scope)
+        return last or ended
+
+    _run_TryStar = _run_Try
+
+    def _run_Match(self, node: Any, scope: Scope) -> str | None:
+        subject = ast.unparse(node.subject)[:60]
+        for case in node.cases:
+            for part in ast.walk(case.pattern):
+                if isinstance(name := getattr(part, "name", None), str):
+                    scope.names[name] = Unknown("a part of what is matched")
+            text = f"{subject} matches {ast.unparse(case.pattern)[:60]}"
+            with self.under(Condition(text, self.place(scope, case.body[0]))):
+                self.block(case.body, scope)
+        return None
+
+
+def _for_the_type_checker(test: ast.expr) -> bool:
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
+    return name == "TYPE_CHECKING"
