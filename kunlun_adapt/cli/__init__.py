@@ -20,6 +20,7 @@ COMMANDS = (
     "list",
     "explain",
     "lock",
+    "diff",
     "adopt",
     "schema",
     "serve",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 
 from kunlun_adapt.documents import Catalog
 from kunlun_adapt.evolve.diff import platform
@@ -26,6 +27,7 @@ from kunlun_adapt.evolve.diff.records import (
 from kunlun_adapt.evolve.diff.sides import Side, Sides
 from kunlun_adapt.evolve.diff.symbols import symbol_changes
 from kunlun_adapt.upstream import Lock
+from kunlun_adapt.upstream.fetch import Progress
 from kunlun_adapt.upstream.following import FollowingResolver
 
 __all__ = [
@@ -40,6 +42,16 @@ __all__ = [
 ]
 
 
+_PARTS: tuple[tuple[str, Callable[[Sides], Iterator[Change]]], ...] = (
+    ("the platform", platform_changes),
+    ("the bound symbols", symbol_changes),
+    ("the processes", process_changes),
+    ("the server arguments", server_argument_changes),
+    ("the environment", environment_changes),
+    ("what is new", feature_changes),
+)
+
+
 def feature_diff(
     catalog: Catalog,
     lock: Lock,
@@ -48,23 +60,24 @@ def feature_diff(
     *,
     source: str | None = None,
     workspace: str | None = None,
+    progress: Progress | None = None,
 ) -> FeatureDiff:
     """Compare two releases for a workspace whose map loads.
 
-    `source` and `workspace` are how the user named the new release and the workspace.
+    `source` and `workspace` are how the user named the new release and the workspace. `progress` is
+    told what is being read: that takes long the first time, and is kept for the next.
     """
     for resolver in (old, new):
+        resolver.progress = progress
         resolver.use_cache()
+    say = progress or (lambda what, fraction: None)
+    say("checking the new release", 0.1)
     before, after = Side.of(catalog, lock, old), Side.of(catalog, lock, new, source, workspace)
     sides = Sides(before, after, findings_at(after.context))
-    found = [
-        *platform_changes(sides),
-        *symbol_changes(sides),
-        *process_changes(sides),
-        *server_argument_changes(sides),
-        *environment_changes(sides),
-        *feature_changes(sides),
-    ]
+    found: list[Change] = []
+    for number, (what, compare) in enumerate(_PARTS):
+        say(what, (number + 3) / (len(_PARTS) + 3))
+        found += compare(sides)
     changes = weighed(sides, found)
     diff = FeatureDiff(
         old.version, new.version, changes, checklist(sides, changes), _compared(sides)

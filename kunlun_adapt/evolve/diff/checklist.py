@@ -75,7 +75,7 @@ def checklist(sides: Sides, changes: Iterable[Change]) -> tuple[Item, ...]:
     """Return the steps: one per change that asks for one, then what else `validate` finds."""
     items = [item for change in changes if (item := _item(sides, change)) is not None]
     told = {finding for item in items for finding in item.findings}
-    items += _others(f for f in sides.findings if f not in told)
+    items += _others(sides, (f for f in sides.findings if f not in told))
     return tuple(sorted(items, key=lambda item: (item.done, item.risk.rank)))
 
 
@@ -123,6 +123,7 @@ def _item(sides: Sides, change: Change) -> Item | None:
         findings=findings,
         unlocked=unlocked,
         changes=(change.id,),
+        family=change.family,
     )
 
 
@@ -149,7 +150,7 @@ def _todo(sides: Sides, findings: tuple[Finding, ...], unlocked: tuple[str, ...]
     return "nothing: the documents follow it, and validate finds nothing about it"
 
 
-def _others(findings: Iterable[Finding]) -> Iterator[Item]:
+def _others(sides: Sides, findings: Iterable[Finding]) -> Iterator[Item]:
     """The findings that no change explains, one step per code and binding."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
@@ -159,6 +160,8 @@ def _others(findings: Iterable[Finding]) -> Iterator[Item]:
     for (code, about), group in groups.items():
         grave = any(f.severity is Severity.ERROR for f in group)
         tips = dict.fromkeys(f.suggestion or f.message for f in group)
+        bindings = tuple(dict.fromkeys(f.binding for f in group if f.binding))
+        known = sides.new.bindings
         yield Item(
             id=f"{code}/{about}",
             title=f"{about}: {CODES[code].name}",
@@ -166,7 +169,8 @@ def _others(findings: Iterable[Finding]) -> Iterator[Item]:
             done=False,
             todo="; ".join(tips),
             codes=(code,),
-            bindings=tuple(dict.fromkeys(f.binding for f in group if f.binding)),
+            bindings=bindings,
             targets=tuple(dict.fromkeys(f.target for f in group if f.target)),
             findings=tuple(group),
+            family=next((known[b].family for b in bindings if b in known), ""),
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Literal
 
@@ -169,6 +170,7 @@ class Item:
     findings: tuple[Finding, ...] = ()
     unlocked: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
+    family: str = ""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -183,6 +185,7 @@ class Item:
             "findings": [finding.to_json() for finding in self.findings],
             "unlocked": list(self.unlocked),
             "changes": list(self.changes),
+            "family": self.family,
         }
 
 
@@ -196,6 +199,25 @@ class FeatureDiff:
     checklist: tuple[Item, ...]
     compared: dict[str, int] = field(default_factory=dict)
     """How many things of each landing were compared, changed or not."""
+
+    def of_families(self, families: Collection[str]) -> FeatureDiff:
+        """Return what is about some families of bindings only."""
+        return replace(
+            self,
+            changes=tuple(change for change in self.changes if change.family in families),
+            checklist=tuple(item for item in self.checklist if item.family in families),
+        )
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families that anything is about, sorted."""
+        found = {change.family for change in self.changes}
+        return tuple(sorted((found | {item.family for item in self.checklist}) - {""}))
+
+    def grouped(self) -> dict[Landing, tuple[Change, ...]]:
+        """The changes by landing, in the order of reports; landings without any are left out."""
+        found = {key: tuple(c for c in self.changes if c.landing == key) for key in LANDINGS}
+        return {key: changes for key, changes in found.items() if changes}
 
     @property
     def open_items(self) -> tuple[Item, ...]:

@@ -23,6 +23,8 @@ MEDIUM: frozenset[Aspect] = frozenset(
     }
 )
 """What may change what a binding does although it still binds."""
+USED_AS_IT_IS = frozenset({"interface", "process", "readback", "repair"})
+"""The roles in which nothing of ours stands for a symbol: what it does inside is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ def _change(sides: Sides, pairs: list[_Pair]) -> Change | None:
         id=f"{landing}/{subject}",
         landing=landing,
         subject=subject,
-        risk=_risk(facts, followed),
+        risk=_risk(facts, followed, roles),
         facts=tuple(facts),
         old=place(old) if old else None,
         new=place(new) if new else None,
@@ -175,8 +177,10 @@ def _landing(pair: _Pair, roles: tuple[str, ...], known: dict[str, Binding]) -> 
     return "operator" if binding is not None and binding.kind == "kernel" else "hook"
 
 
-def _risk(facts: list[Fact], followed: bool) -> Risk:
+def _risk(facts: list[Fact], followed: bool, roles: tuple[str, ...]) -> Risk:
     aspects = {fact.aspect for fact in facts}
     if not followed and aspects & {"gone", "moved", "renamed"}:
         return Risk.HIGH
+    if set(roles) <= USED_AS_IT_IS:
+        aspects -= {"body", "value"}
     return Risk.MEDIUM if aspects & MEDIUM else Risk.LOW
