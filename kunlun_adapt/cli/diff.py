@@ -52,7 +52,7 @@ def diff(
         Format | None,
         typer.Option(
             "--format",
-            help="Output format. Default: by the ending of --output, .md, .json or .html; else text.",
+            help="Output format. Default: by the ending of --output (.md, .json, .html), or text.",
             show_default=False,
         ),
     ] = None,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from kunlun_adapt.upstream import syntax
 from kunlun_adapt.upstream.fetch import Progress
 from kunlun_adapt.upstream.found import Found, class_body
 from kunlun_adapt.upstream.index.records import CallForm, Reference
@@ -70,7 +72,10 @@ class FollowingResolver(Resolver):
         self._expected = tuple(paths)
 
     def callers(self, path: str) -> tuple[Reference, ...]:
-        """The calls of a function or a method, each with the form in which it is called."""
+        """The calls of a function, or of a method by its own class, each with its form.
+
+        Who else calls a method cannot be told from the text, and is left out.
+        """
         rows = self.recall("callers", path, lambda: [_row(item) for item in self._calls(path)])
         return tuple(_reference(row) for row in rows)
 
@@ -78,14 +83,41 @@ class FollowingResolver(Resolver):
         symbol = self.resolve(path)
         if not isinstance(symbol, Symbol):
             return ()
+        if "." in symbol.qualname:
+            return tuple(self._own_calls(symbol.resolved.rpartition(".")[0], symbol.name))
         expected, self._expected = self._expected, ()
         self.index.expect(expected)
-        owner = path.rpartition(".")[0]
-        if "." in symbol.qualname:
-            found = self.index.method_calls(owner, symbol.name)
-        else:
-            found = self.index.references(path)
-        return tuple(item for item in found if item.kind in _CALLS)
+        return tuple(item for item in self.index.references(path) if item.kind in _CALLS)
+
+    def _own_calls(self, owner: str, name: str) -> Iterator[Reference]:
+        """The calls `self.name(…)` and `cls.name(…)` in a class's own methods."""
+        text, found = self.text(owner), self.find(owner)
+        if text is None or not isinstance(found, Found):
+            return
+        node = syntax.parse_span(text)
+        first = found.location.line - node.lineno
+        for method in getattr(node, "body", ()):
+            if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            for call in ast.walk(method):
+                if isinstance(call, ast.Call) and syntax.dotted(call.func) in (
+                    f"self.{name}",
+                    f"cls.{name}",
+                ):
+                    scope = f"{found.qualname}.{method.name}"
+                    at = Location(found.location.file, call.lineno + first)
+                    yield Reference("call", found.module, scope, at, _form(call))
+
+
+def _form(call: ast.Call) -> CallForm:
+    plain = [item for item in call.args if not isinstance(item, ast.Starred)]
+    keywords = [item.arg for item in call.keywords]
+    return CallForm(
+        positional=len(plain),
+        keywords=tuple(name for name in keywords if name is not None),
+        star=len(plain) < len(call.args),
+        double_star=None in keywords,
+    )
 
 
 def _row(item: Reference) -> list[Any]:

@@ -41,8 +41,9 @@ class _Pair:
 def symbol_changes(sides: Sides) -> Iterator[Change]:
     """Yield one change per pair of upstream places, for all bindings that depend on it."""
     for side in (sides.old, sides.new):
-        called = (s.path for s in side.subjects.values() if s.role in CALLED)
-        side.resolver.expect_callers(called)
+        called = [s.symbol for s in side.subjects.values() if s.role in CALLED]
+        functions = [s.path for s in called if isinstance(s, Symbol) and "." not in s.qualname]
+        side.resolver.expect_callers(functions)
     groups: dict[tuple[str, str], list[_Pair]] = {}
     keys = dict.fromkeys((*sides.new.subjects, *sides.old.subjects))
     for key in keys:
