@@ -16,6 +16,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from types import BuiltinFunctionType
 
+from kunlun_adapt.check.decorators import hands_back
 from kunlun_adapt.check.keys import closest_slip
 from kunlun_adapt.check.module_names import (
     Module,
@@ -143,7 +144,7 @@ class Implementations:
             node = inner
         where = f"{found.file.name}:{node.lineno}"
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            plain = not node.decorator_list
+            plain = all(self._hands_back(module, d) for d in node.decorator_list)
             signature = Signature.from_ast(node.args) if plain else None
             returns = node.returns if plain else None
             is_async = isinstance(node, ast.AsyncFunctionDef)
@@ -162,6 +163,36 @@ class Implementations:
             )
         kind = "class" if isinstance(node, ast.ClassDef) else "value"
         return Implementation(path, kind, None, where)
+
+    def _hands_back(self, module: str, decorator: ast.expr) -> bool:
+        """Tell whether a decorator leaves a function of the module as it is."""
+
+        def follow(expression: ast.expr) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+            parts = ast.unparse(expression).split(".")
+            if not all(part.isidentifier() for part in parts):
+                return None
+            return self._decorator(module, parts, MAX_STEPS)
+
+        return hands_back(decorator, follow)
+
+    def _decorator(
+        self, module: str, parts: list[str], steps: int
+    ) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """Return the function that a name means in a module, of ours or of upstream's."""
+        found = self._module(module) if module.partition(".")[0] != UPSTREAM else None
+        node = found.names.get(parts[0]) if isinstance(found, Module) else None
+        if isinstance(found, Module) and isinstance(node, ast.ImportFrom) and steps:
+            original = next((a.name for a in node.names if (a.asname or a.name) == parts[0]), "")
+            source = absolute(found, node)
+            if isinstance(self._module(f"{source}.{original}"), Module) and parts[1:]:
+                return self._decorator(f"{source}.{original}", parts[1:], steps - 1)
+            return self._decorator(source, [original, *parts[1:]], steps - 1)
+        if module.partition(".")[0] == UPSTREAM and isinstance(self._facts, Resolver):
+            symbol = self._facts.resolve(".".join([module, *parts]))
+            statement = self._facts.statement(symbol) if isinstance(symbol, Symbol) else None
+            return statement if isinstance(statement, ast.FunctionDef) else None
+        plain = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not parts[1:]
+        return node if plain else None  # type: ignore[return-value]  # narrowed by `plain`
 
     def _absent(self, module: str, found: Module, names: list[str], path: str, steps: int) -> Found:
         for source in found.stars if steps else []:

@@ -127,7 +127,7 @@ def platform_text(plan: Plan) -> PlatformText:
     texts = tuple(_method(plan, name, members) for name, members in methods.items())
     return PlatformText(
         class_name=class_name(plan),
-        base=base,
+        base=(base[0], base[1].rpartition(" ")[2]),
         fields=tuple(fields),
         imports=_by_module(imports),
         flags_class=flags_class,
@@ -141,7 +141,10 @@ def _base(plan: Plan) -> tuple[str, str]:
     """Return (module, name) of the class that the platform derives from."""
     upstream = _object(plan, PLATFORM)
     own = plan.platform_map.model.device.base
-    return upstream if own is None else module_and_name(own)
+    if own is None:
+        return upstream
+    module, name = module_and_name(own)
+    return module, f"{name} as Handwritten" if name == class_name(plan) else name
 
 
 def _by_module(imports: Iterable[tuple[str, str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -6,8 +6,8 @@ from kunlun_adapt.evolve.adopt.adopting import (
     adopt_plugin,
     wanted_release,
 )
-from kunlun_adapt.evolve.adopt.bindings import Taken
 from kunlun_adapt.evolve.adopt.left import Left
+from kunlun_adapt.evolve.adopt.making import Taken
 from kunlun_adapt.evolve.adopt.sources import Sources, read_sources
 
 __all__ = [

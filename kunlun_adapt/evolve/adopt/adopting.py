@@ -12,16 +12,27 @@ from packaging.version import Version
 
 from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.documents import Catalog, PlatformMap
-from kunlun_adapt.evolve.adopt.bindings import Bound, Taken, bind
+from kunlun_adapt.evolve.adopt.bindings import bind
 from kunlun_adapt.evolve.adopt.document import as_stream, as_yaml
 from kunlun_adapt.evolve.adopt.left import Left
+from kunlun_adapt.evolve.adopt.making import Bound, Taken
 from kunlun_adapt.evolve.adopt.platform import PlatformParts, platform_parts
 from kunlun_adapt.evolve.adopt.reading import read_plugin
 from kunlun_adapt.evolve.adopt.sources import Sources
 from kunlun_adapt.locate import MAP_FILE, OPERATORS
+from kunlun_adapt.plan import CAPABILITIES, SERVER_ARGS
 from kunlun_adapt.upstream import Resolver
 
 OPERATOR_FILE = f"{OPERATORS}/adopted.yaml"
+_OPTIONAL = (
+    "attention_backend",
+    "compile_backend",
+    "graph_runner",
+    "paged_allocator",
+    "piecewise_backend",
+    "quantization",
+)
+"""Keys of `factories`, which are spelled where they are given."""
 _MODEL_REGISTRY = "sglang.srt.models.registry.ModelRegistry"
 
 
@@ -97,6 +108,7 @@ def _map(
     interface: dict[str, Any] = {
         key: [s.model_dump(exclude_defaults=True) for s in spellings]
         for key, spellings in ours.interface.items()
+        if _given(key, parts)
     }
     if bound.models and "models" not in interface:
         interface["models"] = [{"call": _MODEL_REGISTRY}]
@@ -117,6 +129,18 @@ def _map(
         "hooks": bound.hooks,
     }
     return {key: value for key, value in content.items() if value not in ({}, [])}
+
+
+def _given(key: str, parts: PlatformParts) -> bool:
+    """Tell whether the map has anything to spell under a key, or needs to know it anyway."""
+    first, _, rest = key.partition(".")
+    if first == CAPABILITIES and rest:
+        return rest in parts.capabilities
+    if first == "kv_pool":
+        return not rest or rest in parts.factories.get(first, {})
+    if first in _OPTIONAL:
+        return first in parts.factories
+    return first != SERVER_ARGS
 
 
 def _from(out: Path, root: Path) -> str:

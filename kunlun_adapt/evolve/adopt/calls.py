@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from kunlun_adapt.evolve.adopt.effects import Effects
+from kunlun_adapt.evolve.adopt.events import Place
 from kunlun_adapt.evolve.adopt.expressions import fields_of, joined
 from kunlun_adapt.evolve.adopt.frames import MOST_DEPTH, Frame
 from kunlun_adapt.evolve.adopt.values import (
@@ -105,7 +106,7 @@ class Calls(Effects):
         open_: bool = False,
     ) -> Value:
         if isinstance(callee, Function):
-            return self.follow(callee, args, keywords, open_)
+            return self.follow(callee, args, keywords, open_, self.place(scope, node))
         if isinstance(callee, ClassValue):
             return self._instance(callee, args, keywords)
         if isinstance(callee, Wrapped):
@@ -140,7 +141,12 @@ class Calls(Effects):
         return args[0] if args else found
 
     def follow(
-        self, function: Function, args: list[Value], keywords: dict[str, Value], open_: bool = False
+        self,
+        function: Function,
+        args: list[Value],
+        keywords: dict[str, Value],
+        open_: bool = False,
+        at: Place | None = None,
     ) -> Value:
         """Read a function's body with these arguments; return what it returns."""
         node = function.node
@@ -161,13 +167,15 @@ class Calls(Effects):
             self.seen.add(id(node))
             found = self.value(node.body, scope)
         else:
-            found = self._run(node, scope)
+            found = self._run(node, scope, at if args or keywords else None)
         self._followed[key] = (times + 1, found)
         return found
 
-    def _run(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> Value:
+    def _run(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, at: Place | None
+    ) -> Value:
         self.seen.add(id(node))
-        frame = Frame(node)
+        frame = Frame(node, called_at=at)
         if any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in _own(node)):
             frame.yielded = []
         self.frames.append(frame)

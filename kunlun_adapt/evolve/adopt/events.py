@@ -49,7 +49,8 @@ class Event:
 
     `target` is the upstream path, None where the name is made at run time; `shown` is the text of
     the target in the plugin. `values` are the other arguments. `weak` marks what is only done where
-    nothing is there yet. `called` is false where nothing that starts the plugin runs it.
+    nothing is there yet. `via` are the calls that handed helpers of the plugin their arguments, the
+    nearest first. `called` is false where nothing that starts the plugin runs it.
     """
 
     how: How
@@ -62,4 +63,5 @@ class Event:
     keywords: dict[str, Value] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
     weak: bool = False
+    via: tuple[Place, ...] = ()
     called: bool = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kunlun_adapt.evolve.adopt.events import Condition, Event, Place
@@ -28,7 +28,7 @@ class Frame:
     """One call that is being followed.
 
     `guards` hold for what is left of it: `if x: return` makes the rest depend on x. `branches` hold
-    inside the statement that is being read.
+    inside the statement that is being read. `called_at` is where it got arguments.
     """
 
     node: ast.AST | None = None
@@ -36,6 +36,7 @@ class Frame:
     branches: list[Condition] = field(default_factory=list)
     returned: list[Value] = field(default_factory=list)
     yielded: list[Value] | None = None
+    called_at: Place | None = None
 
 
 class Track:
@@ -90,10 +91,21 @@ class Track:
         """Keep a change of upstream; the same statement may be reached in several ways."""
         named = (event.target, event.shown if event.target is None else "")
         values = tuple(_identity(v) for v in (event.value, *event.values))
-        key = (event.how, event.kind, *named, event.place, values)
+        event = replace(event, via=self.via())
+        where = event.via if event.target is None else ()
+        key = (event.how, event.kind, *named, event.place, values, where)
         if key not in self._said:
             self._said.add(key)
             self.events.append(event)
+
+    def via(self) -> tuple[Place, ...]:
+        """Return the calls that gave what is being read its arguments, the nearest first."""
+        found = []
+        for frame in reversed(self.frames):
+            if frame.called_at is None:
+                break
+            found.append(frame.called_at)
+        return tuple(found)
 
     def leave(self, reason: Reason, place: Place, what: str) -> None:
         """Keep something that a person has to look at."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kunlun_adapt.documents import PlatformMap
-from kunlun_adapt.evolve.adopt.bindings import Taken
 from kunlun_adapt.evolve.adopt.events import Place
 from kunlun_adapt.evolve.adopt.left import Left
+from kunlun_adapt.evolve.adopt.making import Taken
 from kunlun_adapt.evolve.adopt.names import identifier, implementation, slug
 from kunlun_adapt.evolve.adopt.reading import Reading, class_path, probe_of
 from kunlun_adapt.evolve.adopt.values import (

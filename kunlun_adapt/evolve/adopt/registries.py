@@ -3,38 +3,73 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from kunlun_adapt.upstream import Resolver, Symbol
 
+_DEEPEST = 3
 
-def registry_of(target: str, resolver: Resolver) -> dict[str, Any] | None:
-    """Return the `readback` of a registration function: the table that its body fills.
 
-    None where it does not exist or fills none that a path could name.
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """A table of upstream's; `key` is the parameter by which it is filled.
+
+    None where that is no parameter as it is; a list has no keys.
+    """
+
+    table: str
+    key: str | None
+    is_list: bool
+
+
+def registry_of(target: str, resolver: Resolver, depth: int = _DEEPEST) -> Registry | None:
+    """Return the table that a registration function fills, itself or by calling another one.
+
+    None where the function does not exist or fills none that a path could name.
     """
     symbol = resolver.resolve(target)
     node = resolver.statement(symbol) if isinstance(symbol, Symbol) else None
     if not isinstance(symbol, Symbol) or not isinstance(node, ast.FunctionDef):
         return None
     owner = symbol.qualname.rpartition(".")[0]
-    for inner in ast.walk(node):
-        table = _filled(inner)
-        if table is None:
-            continue
+    for table, key in _filled(node):
         path = _path(table, symbol.module, owner, node)
         if path is not None and isinstance(resolver.resolve(path), Symbol):
-            return {"target": path}
+            named = key.id if isinstance(key, ast.Name) else None
+            known = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+            return Registry(path, named if named in known else None, key is None)
+    if depth:
+        for name in _called(node):
+            inner = f"{symbol.module}.{name}"
+            found = registry_of(inner, resolver, depth - 1) if inner != target else None
+            if found is not None:
+                return Registry(found.table, None, found.is_list)
     return None
 
 
-def _filled(node: ast.AST) -> ast.expr | None:
-    """Return the container that a statement puts an entry into."""
-    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-        return node.targets[0].value
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.value if node.func.attr in ("append", "add", "setdefault") else None
-    return None
+def _filled(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """Yield the containers that a body puts entries into, and their keys."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Assign) and isinstance(inner.targets[0], ast.Subscript):
+            yield inner.targets[0].value, inner.targets[0].slice
+        elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            if inner.func.attr in ("append", "add") and inner.args:
+                yield inner.func.value, None
+            elif inner.func.attr == "setdefault" and inner.args:
+                yield inner.func.value, inner.args[0]
+
+
+def _called(node: ast.AST) -> Iterator[str]:
+    """Yield the registration functions that a body calls, by their names in its module."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call):
+            name = ast.unparse(inner.func)
+            if (
+                name.rpartition(".")[2].startswith("register")
+                and name.replace(".", "").isidentifier()
+            ):
+                yield name
 
 
 def _path(table: ast.expr, module: str, owner: str, node: ast.AST) -> str | None:

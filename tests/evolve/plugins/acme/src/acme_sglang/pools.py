@@ -1,0 +1,5 @@
+from sglang.srt.mem_cache.memory_pool import MHATokenToKVPool
+
+
+class AcmeKVPool(MHATokenToKVPool):
+    pass

@@ -1,0 +1,9 @@
+import types
+
+from . import deep_gemm_stub
+
+
+def make(name):
+    module = types.ModuleType(name)
+    module.norm = lambda *args: None
+    return module

@@ -1,0 +1,2 @@
+def get_num_sms():
+    return 1
