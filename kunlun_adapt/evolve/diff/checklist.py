@@ -46,6 +46,7 @@ REVIEWED: frozenset[Aspect] = frozenset(
 """What no rule can judge: a person has to look, and says so by locking the release."""
 _NO_STEP = ("server_args", "environment", "feature")
 """Where only a finding makes a step: nothing else could tick it off."""
+SERVER_ARGUMENT = "KA209"
 DRIFT = ("KA106", "KA107", "KA116")
 
 
@@ -83,6 +84,10 @@ def _findings(sides: Sides, change: Change) -> tuple[Finding, ...]:
     """What is found at the new release about a change, and about what it changed."""
     codes = _codes(change)
     targets = _targets(change)
+    if change.landing == "server_args":
+        # A field is named by whichever class lists it.
+        named = [f for f in sides.findings if (f.target or "").endswith(f".{change.subject}")]
+        return tuple(f for f in named if f.code == SERVER_ARGUMENT)
     return tuple(
         finding
         for finding in sides.about(change.bindings, *targets)

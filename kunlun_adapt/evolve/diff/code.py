@@ -30,7 +30,7 @@ def code_diff(old: str | None, new: str | None, before: Location, after: Locatio
 
 
 def _lines(text: str) -> list[str]:
-    return [line.rstrip() for line in textwrap.dedent(text).split("\n")]
+    return [line.rstrip() for line in textwrap.dedent(text).rstrip("\n").split("\n")]
 
 
 def _shifted(row: str, old: int, new: int) -> str:

@@ -23,6 +23,13 @@ MEDIUM: frozenset[Aspect] = frozenset(
     }
 )
 """What may change what a binding does although it still binds."""
+FUNCTIONS: frozenset[str] = frozenset(
+    {
+        *("function", "async_function", "method", "classmethod", "staticmethod"),
+        *("triton_kernel", "custom_op", "cached_function"),
+    }
+)
+"""The kinds that a function may change between and still be the same."""
 USED_AS_IT_IS = frozenset({"interface", "process", "readback", "repair"})
 """The roles in which nothing of ours stands for a symbol: what it does inside is its own."""
 
@@ -81,7 +88,7 @@ def _pair(sides: Sides, old: Subject | None, new: Subject | None) -> _Pair | Non
         return _Pair(old, before, None, (Fact("left out", text),), True)
     if after is not None:
         return _Pair(new, before, after, tuple(_moves(old, new, before, after)), True)
-    found = _found(sides, new)
+    found = _found(sides, new, before)
     if found is None:
         near = new.lost.missing.suggestions[:3] if new.lost else ()
         hints = ", ".join(f"{s.path} ({confidence(s)})" for s in near)
@@ -99,11 +106,16 @@ def _appeared(sides: Sides, old: Subject | None) -> str:
     return f"nothing is bound in {sides.old.release}"
 
 
-def _found(sides: Sides, new: Subject) -> tuple[Symbol, str] | None:
-    """Return what stands at the one place where a lost symbol surely is, and why it is that."""
+def _found(sides: Sides, new: Subject, before: Symbol) -> tuple[Symbol, str] | None:
+    """Return what stands at the one place where a lost symbol surely is, and why it is that.
+
+    A value of a function's name is not the function.
+    """
     moved = new.lost.moved_to if new.lost is not None else None
     symbol = sides.new.resolver.resolve(moved.path) if moved is not None else None
     if moved is None or not isinstance(symbol, Symbol):
+        return None
+    if symbol.kind != before.kind and not {symbol.kind, before.kind} <= FUNCTIONS:
         return None
     return symbol, f"{confidence(moved)}, {moved.why}"
 
