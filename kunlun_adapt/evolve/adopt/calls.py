@@ -110,7 +110,8 @@ class Calls(Effects):
         if isinstance(callee, ClassValue):
             return self._instance(callee, args, keywords)
         if isinstance(callee, Wrapped):
-            return self._call(callee.inner, args, keywords, node, scope, open_)
+            given, named = [*callee.args, *args], {**callee.keywords, **keywords}
+            return self._call(callee.inner, given, named, node, scope, open_)
         if isinstance(callee, Instance):
             method = callee.cls.member("__call__")
             if isinstance(method, Function):
@@ -188,7 +189,7 @@ class Calls(Effects):
         returned = frame.returned
         if ended is None:
             returned = [*returned, Const(None)]
-        result = returned[0]
+        result = returned[0] if returned else Unknown("nothing, it only raises")
         for other in returned[1:]:
             result = joined(result, other, f"what {node.name} returns, by a condition")
         return result

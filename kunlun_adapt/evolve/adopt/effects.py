@@ -100,10 +100,12 @@ class Effects(PlainCalls):
         if name in ("pkgutil.resolve_name",) and (text := text_of(args[0] if args else None)):
             return self.resolved(text.replace(":", "."))
         if name == "functools.partial" and args:
-            return Wrapped("partial", args[0])
+            return Wrapped("partial", args[0], args[1:], keywords)
         if name in ("sys.modules.setdefault", "sys.modules.update", "sys.modules.__setitem__"):
             self._modules(leaf, args, place)
             return Unknown("a module", True)
+        if name == "sys.modules.get" and (text := text_of(args[0] if args else None)):
+            return self.imported(text)
         if name in ("os.environ.setdefault", "os.putenv", "os.environ.update"):
             self._environment(leaf, args, keywords, place)
             return Unknown("a text")

@@ -15,7 +15,7 @@ from kunlun_adapt.evolve.adopt.values import Const, External, Function, Scope, V
 if TYPE_CHECKING:
     from kunlun_adapt.evolve.adopt.sources import Sources
 
-MOST_STEPS = 3_000_000
+MOST_STEPS = 500_000
 MOST_DEPTH = 60
 
 

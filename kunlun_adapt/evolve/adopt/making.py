@@ -154,7 +154,7 @@ def unnamed_why(value: Value | None) -> str:
         return f"it is not known: {value.why}"
     if isinstance(value, Const):
         return f"it is the value {value.value!r}"[:120]
-    return "nothing outside can name what implements it"
+    return "it is a value made at run time, which nothing outside can name"
 
 
 def slug_of(target: str) -> str:

@@ -18,6 +18,7 @@ from kunlun_adapt.evolve.adopt.values import (
 from kunlun_adapt.upstream import Missing, Resolver, Symbol
 
 _DOTTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+\Z")
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NOT_A_SLUG = re.compile(r"[^A-Za-z0-9_.-]+")
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_]+")
 
@@ -62,8 +63,8 @@ def kebab(target: str) -> str:
     """Return the last names of a target in the manner of the documents' ids."""
     parts = target.split(".")
     kept = parts[-2:] if len(parts) > 1 and parts[-2][:1].isupper() else parts[-1:]
-    words = [re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", part) for part in kept]
-    return slug("-".join(words).replace("_", "-").lower())
+    words = [_WORD.sub("-", part) for part in kept]
+    return slug(re.sub("[-_]+", "-", "-".join(words)).lower())
 
 
 def implementation(value: Value | None, resolver: Resolver) -> str | None:

@@ -34,6 +34,12 @@ class PlainCalls(Expressions):
 
     def method_of_text(self, held: Const, name: str, args: list[Value]) -> Value:
         given = [plain(a) for a in args]
+        if (
+            name == "format"
+            and isinstance(held.value, str)
+            and any(c.isdigit() for c in held.value.rpartition(":")[2])
+        ):
+            return Unknown("a formatted text", True)  # "{:99999999}" would fill the memory
         if name in _TEXT and all(known for known, _ in given):
             try:
                 made: Any = getattr(held.value, name)(*(value for _, value in given))

@@ -297,8 +297,8 @@ class Statements(Calls):
                 self.block(handler.body, scope)
         # What the body binds is what there is where nothing is amiss.
         scope.names |= after
-        last = self.block(node.finalbody, scope)
-        return last or ended
+        caught = ended == "raise" and bool(node.handlers)
+        return self.block(node.finalbody, scope) or (None if caught else ended)
 
     _run_TryStar = _run_Try
 

@@ -123,6 +123,8 @@ class Wrapped(Value):
 
     how: str
     inner: Value
+    args: list[Value] = field(default_factory=list)
+    keywords: dict[str, Value] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -1,3 +1,4 @@
+# ruff: noqa: B010, I001 -- written the way that plugins are
 """What the plugin's entry point does."""
 
 import importlib

@@ -1,3 +1,4 @@
+# ruff: noqa: UP035 -- written the way that plugins are
 """The plugin's own helpers around upstream's ways to bind."""
 
 import importlib

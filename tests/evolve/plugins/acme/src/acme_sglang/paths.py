@@ -1,3 +1,4 @@
+# ruff: noqa: UP031 -- written the way that plugins are
 """Where things are upstream."""
 
 SRT = "sglang.srt"

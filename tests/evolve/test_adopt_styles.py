@@ -1,0 +1,392 @@
+"""Each style in which a plugin changes upstream, a few lines of it at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.evolve.plugin_bench import COMMON, PluginBench, hooks, left, the_map
+
+AFFINITY = f"{COMMON}.set_affinity"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> PluginBench:
+    return PluginBench(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f'HookRegistry.register("{AFFINITY}", ours, HookType.REPLACE)',
+        f'HookRegistry.register(target="{AFFINITY}", hook=ours, hook_type=HookType.REPLACE)',
+        "HookRegistry.register(common.set_affinity, ours, HookType.REPLACE)",
+        'HookRegistry.register(f"{common.__name__}.set_affinity", ours, HookType("replace"))',
+        f'plugin_hook("{AFFINITY}", type=HookType.REPLACE)(ours)',
+        "common.set_affinity = ours",
+        'setattr(common, "set_affinity", ours)',
+        'setattr(sys.modules["sglang.srt.utils.common"], "set_" + "affinity", ours)',
+        'importlib.import_module("sglang.srt.utils.common").set_affinity = ours',
+        '__import__("importlib").import_module("x"); common.__dict__["set_affinity"] = ours',
+        'vars(common)["set_affinity"] = ours',
+        'for name in ("set_affinity",):\n        setattr(common, name, ours)',
+        'for name, new in {"set_affinity": ours}.items():\n        setattr(common, name, new)',
+        '[setattr(common, name, new) for name, new in [("set_affinity", ours)]]',
+        'helper(name="set_affinity", new=ours)',
+        '(lambda module: setattr(module, "set_affinity", ours))(common)',
+        "functools.partial(setattr, common)('set_affinity', ours)",
+        'Patch("set_affinity", ours).apply()',
+        'for patch in [Patch("set_affinity", new=ours)]:\n        patch.apply()',
+        'wrapt.register_post_import_hook(late, "sglang.srt.utils.common")',
+        "if True:\n        common.set_affinity = ours",
+        "from .late import bind\n    bind(common)",
+    ],
+)
+def test_a_replacement_is_found_however_it_is_written(bench: PluginBench, statement: str) -> None:
+    found = bench.adopt(
+        f"""
+import functools
+import importlib
+import sys
+from dataclasses import dataclass
+import wrapt
+
+def ours(gpu_id, tp_size, nnodes=1):
+    "Ours."
+
+def helper(module=common, *, name, new):
+    setattr(module, name, new)
+
+def late(module):
+    module.set_affinity = ours
+
+@dataclass
+class Patch:
+    name: str
+    new: object
+
+    def apply(self):
+        setattr(common, self.name, self.new)
+
+def register():
+    {statement}
+""",
+        late="from . import install\ndef bind(module):\n    module.set_affinity = install.ours\n",
+    )
+    assert {t: (h["type"], h["impl"]) for t, h in hooks(found).items()} == {
+        AFFINITY: ("replace", "ours.install:ours")
+    }
+    assert hooks(found)[AFFINITY]["takes"] == "arguments"
+    assert hooks(found)[AFFINITY]["why"].startswith("Ours. (ours/")
+    assert left(found) == []
+
+
+@pytest.mark.parametrize("kind", ["before", "after", "around", "replace"])
+def test_every_type_of_hook(bench: PluginBench, kind: str) -> None:
+    found = bench.adopt(f"""
+@plugin_hook("{AFFINITY}", type=HookType.{kind.upper()})
+def ours(*args):
+    return None
+""")
+    assert hooks(found)[AFFINITY]["type"] == kind
+
+
+def test_the_type_that_upstream_takes_without_one(bench: PluginBench) -> None:
+    found = bench.adopt(f'@plugin_hook("{AFFINITY}")\ndef ours(*args):\n    return None\n')
+    assert hooks(found)[AFFINITY]["type"] == "after"
+
+
+def test_classes_values_lists_and_new_members(bench: PluginBench) -> None:
+    found = bench.adopt("""
+import sglang.srt.runner
+from sglang.srt.runner import GraphRunner
+import torch
+
+class Runner(GraphRunner):
+    pass
+
+def added(self):
+    return 1
+
+def name(device=None):
+    return "x"
+
+TABLE = {"made": object()}
+
+def register():
+    sglang.srt.runner.GraphRunner = Runner
+    GraphRunner.added = added
+    GraphRunner.replay = staticmethod(name)
+    common.ENABLED = False
+    common.CHOICES.append("ours")
+    common.CHOICES += ["more", "most"]
+    common.CHOICES.extend(("last",))
+    torch.cuda.get_device_name = name
+    common.CHOICES = TABLE
+""")
+    said = [(h["at"][0]["target"], h["type"]) for h in the_map(found)["hooks"]]
+    assert said == [
+        ("sglang.srt.runner.GraphRunner", "replace"),
+        ("sglang.srt.runner.GraphRunner.added", "add"),
+        ("sglang.srt.runner.GraphRunner.replay", "replace"),
+        (f"{COMMON}.ENABLED", "set"),
+        (f"{COMMON}.CHOICES", "extend"),
+        (f"{COMMON}.CHOICES", "extend"),
+        (f"{COMMON}.CHOICES", "extend"),
+        ("torch.cuda.get_device_name", "replace"),
+        (f"{COMMON}.CHOICES", "set"),
+    ]
+    by = hooks(found)
+    assert "takes" not in by["sglang.srt.runner.GraphRunner"]
+    assert by[f"{COMMON}.ENABLED"]["value"] is False
+    assert by[f"{COMMON}.CHOICES"]["impl"] == "ours.install:TABLE"
+    assert by["torch.cuda.get_device_name"]["at"][0]["package"] == "torch"
+    values = [h["value"] for h in the_map(found)["hooks"] if h["type"] == "extend"]
+    assert values == [["ours"], ["more", "most"], ["last"]]
+
+
+def test_what_stands_in_for_a_module(bench: PluginBench) -> None:
+    found = bench.adopt(
+        """
+import sys
+import types
+from . import stub
+
+def register():
+    sys.modules["sgl_kernel"] = stub
+    sys.modules.setdefault("deep_gemm", stub)
+    sys.modules.update({"deep_ep": stub})
+    sys.modules["flashinfer"] = types.ModuleType("flashinfer")
+    import flashinfer.norm
+    flashinfer.norm.rmsnorm = stub.rmsnorm
+""",
+        stub="def rmsnorm(x):\n    return x\n",
+    )
+    shims = {s["module"]: s for s in the_map(found)["shims"]}
+    assert {m: s.get("provide") for m, s in shims.items()} == {
+        "sgl_kernel": "ours.stub",
+        "deep_gemm": "ours.stub",
+        "deep_ep": "ours.stub",
+        "flashinfer": None,
+    }
+    assert shims["sgl_kernel"]["shadows"] is True and "shadows" not in shims["deep_gemm"]
+    assert shims["flashinfer"]["status"] == "planned"
+    assert hooks(found)["flashinfer.norm.rmsnorm"]["at"][0]["provided_by"] == "flashinfer"
+    assert [reason for reason, _, _ in left(found)] == ["implementation"]
+
+
+def test_registrations_and_where_they_show(bench: PluginBench) -> None:
+    found = bench.adopt("""
+@registry.register_attention_backend("ours")
+def create(runner):
+    return None
+
+def ours_backend(name):
+    def decorator(fn):
+        registry.register_attention_backend(f"ours_{name}")(fn)
+        return fn
+    return decorator
+
+@ours_backend("sparse")
+def sparse(runner):
+    return None
+
+@registry.register_pair("none", "ours")
+def pair(*args):
+    return None
+
+def register():
+    registry.register_handler(1, "x", create)
+    registry.register_second(1, "second", create)
+    registry.register_nothing(create)
+    registry.BACKENDS["direct"] = create
+""")
+    place = "sglang.srt.layers.attention.registry"
+    said = [
+        (h["at"][0]["target"].rpartition(".")[2], h.get("value"), h["at"][0].get("readback"))
+        for h in the_map(found)["hooks"]
+    ]
+    assert sorted(said, key=str) == [
+        ("register_attention_backend", ["ours"], {"target": f"{place}.BACKENDS"}),
+        ("register_attention_backend", ["ours_sparse"], {"target": f"{place}.BACKENDS"}),
+        ("register_handler", [1, "x"], {"target": f"{place}.HANDLERS"}),
+        ("register_nothing", None, None),
+        ("register_pair", ["none", "ours"], None),
+        ("register_second", [1, "second"], {"target": f"{place}.BACKENDS", "key": "second"}),
+    ]
+    by = {target.rpartition(".")[2]: hook for target, hook in hooks(found).items()}
+    assert by["register_pair"]["status"] == by["register_nothing"]["status"] == "planned"
+    assert "status" not in by["register_attention_backend"]
+    assert [reason for reason, _, _ in left(found)] == ["unsupported"] * 3
+
+
+def test_operators_with_upstreams_own_reference(bench: PluginBench) -> None:
+    found = bench.adopt("""
+from sglang.srt.layers.activation import SiluAndMul
+from sglang.srt.layers.fused import BaseFusedOp
+
+def forward(self, x):
+    return x
+
+def register():
+    BaseFusedOp.register_oot_forward(SiluAndMul, forward, "ours")
+    SiluAndMul.register_oot_forward(op=SiluAndMul, forward=forward, key="ours")
+""")
+    text = found.files["operator_recipes/adopted.yaml"]
+    assert 'golden: "sglang.srt.layers.activation:SiluAndMul.forward_native"' in text
+    assert 'impl: "ours.install:forward"' in text
+    assert "layer: self" in text and "x: x" in text
+
+
+def test_models_by_name_and_by_package(bench: PluginBench) -> None:
+    found = bench.adopt(
+        """
+from sglang.srt.models.registry import ModelRegistry
+
+class Direct:
+    pass
+
+def register():
+    ModelRegistry.models["DirectForCausalLM"] = Direct
+    ModelRegistry.register("ours.models", overwrite=True)
+""",
+        models="class LlamaForCausalLM:\n    pass\nEntryClass = [LlamaForCausalLM]\n",
+    )
+    said = [(m["architecture"], m["class"], m.get("replaces")) for m in the_map(found)["models"]]
+    assert said == [
+        ("DirectForCausalLM", "ours.install:Direct", None),
+        ("LlamaForCausalLM", "ours.models:LlamaForCausalLM", True),
+    ]
+    assert "models" in the_map(found)["interface"]
+
+
+def test_environment_variables(bench: PluginBench) -> None:
+    found = bench.adopt("""
+import os
+
+def register():
+    os.environ.setdefault("ONE", "1")
+    os.environ["TWO"] = str(2)
+    os.environ.update(THREE="3")
+    os.environ["FOUR"] = os.getcwd()
+""")
+    said = {e["name"]: e["default"] for e in the_map(found)["environment"]}
+    assert said == {"ONE": "1", "TWO": "2", "THREE": "3"}
+    assert [(reason, line) for reason, _, line in left(found)] == [
+        ("condition", 8),
+        ("condition", 9),
+        ("name", 10),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("HookRegistry.register(os.environ['X'], ours, HookType.REPLACE)", "name"),
+        ("setattr(common, os.environ['X'], ours)", "name"),
+        ("importlib.import_module(os.environ['X']).f = ours", "name"),
+        ("getattr(common, os.environ['X']).f = ours", "name"),
+        ("common.set_affinity = lambda *args: None", "implementation"),
+        ("common.set_affinity = functools.partial(ours, 1)", "implementation"),
+        ("common.set_affinity = make()", "implementation"),
+        ("common.brand_new = 1", "unsupported"),
+        ("del common.set_affinity", "unsupported"),
+        ("common.CHOICES.remove('triton')", "unsupported"),
+        ("registry.BACKENDS['x'] = ours", "unsupported"),
+        ("exec(os.environ['X'])", "unsupported"),
+        ("sys.meta_path.insert(0, ours)", "unsupported"),
+        ("common.set_affinity().attribute = ours", "unsupported"),
+        ("os.getcwd = ours", "unsupported"),
+        ("sys.modules[os.environ['X']] = ours", "name"),
+    ],
+)
+def test_what_cannot_be_decided_is_listed_where_it_stands(
+    bench: PluginBench, statement: str, reason: str
+) -> None:
+    found = bench.adopt(f"""
+import functools, importlib, os, sys
+
+def ours(*args):
+    return None
+
+def make():
+    def inner(*args):
+        return None
+    return inner
+
+def register():
+    {statement}
+""")
+    assert left(found) == [(reason, "ours/install.py", 15)]
+
+
+def test_a_condition_is_listed_with_what_hangs_on_it(bench: PluginBench) -> None:
+    found = bench.adopt("""
+import os
+
+def ours(*args):
+    return None
+
+def other(*args):
+    return None
+
+def register():
+    if os.environ.get("OFF"):
+        return
+    common.set_affinity = ours
+    if os.environ.get("MORE"):
+        common.ENABLED = False
+    else:
+        common.set_affinity = other
+    try:
+        common.CHOICES.append("x")
+    except ImportError:
+        common.CHOICES.append("y")
+""")
+    said = {x.line: (x.what, x.bindings) for x in found.left if x.reason == "condition"}
+    assert said[13] == (
+        "holds only where `not (os.environ.get('OFF'))`",
+        ("set-affinity", "enabled", "set-affinity-2", "choices", "choices-2"),
+    )
+    assert said[22][0] == "holds only where `except ImportError`"
+    again = next(h for h in the_map(found)["hooks"] if h["id"] == "set-affinity-2")
+    assert again["status"] == "planned" and again["impl"] == "ours.install:other"
+
+
+def test_what_nothing_calls_is_planned_and_listed(bench: PluginBench) -> None:
+    found = bench.adopt("""
+def ours(*args):
+    return None
+
+def forgotten():
+    common.set_affinity = ours
+
+def helper(name):
+    setattr(common, name, ours)
+
+def register():
+    return None
+""")
+    assert hooks(found)[AFFINITY]["status"] == "planned"
+    assert [(reason, line) for reason, _, line in left(found)] == [("name", 11), ("unreached", 8)]
+
+
+def test_a_helper_names_the_call_that_it_was_for(bench: PluginBench) -> None:
+    found = bench.adopt("""
+import os
+
+def ours(*args):
+    return None
+
+def helper(name):
+    setattr(common, name, ours)
+
+def register():
+    helper("set_affinity")
+    helper(os.environ["X"])
+""")
+    assert hooks(found)[AFFINITY]["why"] == "stated in ours/install.py:10, for ours/install.py:13"
+    assert [x.what for x in found.left if x.reason == "name"] == [
+        "the target is made at run time: setattr(common, name, ours), for ours/install.py:14"
+    ]
