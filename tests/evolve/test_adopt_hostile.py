@@ -10,8 +10,7 @@ import yaml
 
 from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.documents import load_catalog
-from kunlun_adapt.evolve.adopt import read_sources, wanted_release
-from kunlun_adapt.evolve.adopt import frames
+from kunlun_adapt.evolve.adopt import frames, read_sources, wanted_release
 from kunlun_adapt.evolve.adopt import sources as sources_module
 from kunlun_adapt.evolve.adopt.document import as_yaml
 from kunlun_adapt.evolve.adopt.left import Left
@@ -126,6 +125,7 @@ def test_work_that_never_ends_is_given_up(
         "x = ['a']\nfor i in range(10000):\n    x.extend(x)\n",
         "x = '%999999999d' % 1\n",
         "x = '{:>999999999}'.format(1)\n",
+        "x = '{:>999999999}{:s}'.format(1, 'a')\n",
         "x = 'a' * 10 ** 9\n",
         "x = 10 ** 10 ** 10\n",
         "x = list(range(10 ** 12))\n",

@@ -350,3 +350,52 @@ def test_changes_are_read_back_again_after_all_plugins(
     home.names.remove("b")  # what another plugin might do
     refused(capsys, "sglang.home.names lacks ['b']")
     assert ledger.LEDGER.entries["flag"].state == "applied" and home.FLAG is False
+
+
+class Raw:
+    """Implementations that take upstream's own arguments, in HookRegistry's forms."""
+
+    @staticmethod
+    def replace(x: Any, y: int = 2) -> Any:
+        return ("ours", x, y)
+
+    @staticmethod
+    def around(original: Callable[..., Any], x: Any, y: int = 2) -> Any:
+        return ("around", original(x, y=y))
+
+    @staticmethod
+    def after(result: Any, x: Any, y: int = 2) -> Any:
+        return (*result, "after")
+
+    @staticmethod
+    def before(x: Any, y: int = 2) -> Any:
+        return ((x + 1,), {"y": y})
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("replace", ("ours", 1, 5)),
+        ("around", ("around", ("upstream", 1, 5))),
+        ("after", ("upstream", 1, 5, "after")),
+        ("before", ("upstream", 2, 5)),
+    ],
+)
+def test_a_hook_that_takes_upstreams_arguments_as_they_are(
+    home: ModuleType, installer: HookInstaller, kind: str, expected: Any
+) -> None:
+    vars(sys.modules["our_hooks"])["raw"] = getattr(Raw, kind)
+    getattr(installer, kind)(
+        "raw", "sglang.home.act", impl="our_hooks:raw", takes_arguments=True, required=True
+    )
+    Registry.apply_hooks()
+    assert home.act(1, y=5) == expected == sys.modules["sglang.user"].act(1, 5)
+    assert ledger.LEDGER.entries["raw"].state == "applied"
+
+
+def test_a_class_takes_no_arguments(home: ModuleType, installer: HookInstaller) -> None:
+    vars(sys.modules["our_hooks"])["raw"] = Raw
+    installer.replace(
+        "raw", "sglang.home.act", impl="our_hooks:raw", takes_arguments=True, required=False
+    )
+    assert "is no function" in (ledger.LEDGER.entries["raw"].detail or "")

@@ -37,7 +37,7 @@ class PlainCalls(Expressions):
         if (
             name == "format"
             and isinstance(held.value, str)
-            and any(c.isdigit() for c in held.value.rpartition(":")[2])
+            and any(c.isdigit() for c in held.value.partition(":")[2])
         ):
             return Unknown("a formatted text", True)  # "{:99999999}" would fill the memory
         if name in _TEXT and all(known for known, _ in given):
