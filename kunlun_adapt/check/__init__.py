@@ -12,7 +12,7 @@ from kunlun_adapt.documents import Catalog
 from kunlun_adapt.plan import Plan, make_plan
 from kunlun_adapt.upstream import Facts, Lock, Resolver
 
-__all__ = ["RULES", "Context", "check_release"]
+__all__ = ["RULES", "Context", "check_release", "context_for", "report_of"]
 
 
 def check_release(
@@ -35,17 +35,47 @@ def check_release(
     `source` and `workspace` are how the user named both, for what is advised to be run. Of codes
     that are `ignored` nothing is said to be accepted in vain.
     """
+    context = context_for(
+        catalog,
+        facts,
+        lock=lock,
+        beyond_claims=beyond_claims,
+        source=source,
+        workspace=workspace,
+    )
+    if context is None:
+        return ReleaseReport(facts.version, 0, 0, 0, _sorted(catalog.findings))
+    return report_of(context, ignored)
+
+
+def context_for(
+    catalog: Catalog,
+    facts: Facts,
+    *,
+    lock: Lock | None = None,
+    beyond_claims: bool = False,
+    source: str | None = None,
+    workspace: str | None = None,
+) -> Context | None:
+    """Return what the check of one release works on; None without a map that loads."""
     document = catalog.platform_map
     if document is None:
-        return ReleaseReport(facts.version, 0, 0, 0, _sorted(catalog.findings))
+        return None
     if isinstance(facts, Resolver):
         facts.use_cache()
     plans = tuple(
         make_plan(catalog, facts, profile, beyond_claims=beyond_claims)
         for profile in document.model.device.profiles
     )
-    context = Context(catalog, document, facts, plans, lock, beyond_claims, source, workspace)
-    asked = context.claimed or beyond_claims
+    return Context(catalog, document, facts, plans, lock, beyond_claims, source, workspace)
+
+
+def report_of(
+    context: Context, ignored: Callable[[str], bool] = lambda code: False
+) -> ReleaseReport:
+    """Run the rules over one release."""
+    catalog, facts, plans = context.catalog, context.facts, context.plans
+    asked = context.claimed or context.beyond_claims
     # Where there is no door for a platform, whatever else falls short only repeats that.
     open_ = asked and not context.platform_packages_missing
     rules = RULES if open_ else (*DOCUMENT_RULES, *CLAIM_RULES)

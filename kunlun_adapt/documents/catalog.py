@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.documents.adaptation_recipe import AdaptationRecipe
-from kunlun_adapt.documents.loader import MAX_BYTES, load_file
+from kunlun_adapt.documents.loader import MAX_BYTES, load_bytes, load_file
 from kunlun_adapt.documents.operator_recipe import OperatorRecipe
 from kunlun_adapt.documents.parse import Document, parse
 from kunlun_adapt.documents.platform_map import Hook, PlatformMap
@@ -61,15 +62,22 @@ class Catalog:
         return next((d for d in self.operators if d.model.name == name), None)
 
 
-def load_catalog(root: Path) -> Catalog:
-    """Load every document under `root`; faults are in `Catalog.findings`, never raised."""
+def load_catalog(root: Path, texts: Mapping[str, str] | None = None) -> Catalog:
+    """Load every document under `root`; faults are in `Catalog.findings`, never raised.
+
+    `texts` stand in for files of the workspace by their names: what is not written yet.
+    """
     findings: list[Finding] = []
     unread: set[str] = set()
     by_kind: dict[str, list[Document[Any]]] = {MAP_FILE: [], OPERATORS: [], RECIPES: []}
     expected = {MAP_FILE: "PlatformMap", OPERATORS: "OperatorRecipe", RECIPES: "AdaptationRecipe"}
     for name, path in workspace_files(root):
         place = name.split("/", 1)[0]
-        raws, faults = load_file(path, name, broken=True)
+        given = None if texts is None else texts.get(name)
+        if given is None:
+            raws, faults = load_file(path, name, broken=True)
+        else:
+            raws, faults = load_bytes(given.encode(), name, broken=True)
         findings.extend(faults)
         lost = bool(faults)
         if place == MAP_FILE and len(raws) > 1:

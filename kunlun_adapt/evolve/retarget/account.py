@@ -1,0 +1,130 @@
+"""Say of each entry what becomes of it: what it needs is put together, and weighed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kunlun_adapt.check import Context
+from kunlun_adapt.diagnostics import Finding, Severity
+from kunlun_adapt.evolve.retarget.holding import symbol_of
+from kunlun_adapt.evolve.retarget.parts import Part
+from kunlun_adapt.evolve.retarget.placing import place_entry
+from kunlun_adapt.evolve.retarget.result import Account, Outcome
+from kunlun_adapt.plan import WRAPPING, HookBinding
+from kunlun_adapt.upstream import Symbol
+from kunlun_adapt.upstream.following import FollowingResolver
+
+if TYPE_CHECKING:
+    from kunlun_adapt.evolve.retarget.engine import Work
+
+ASKS_THE_PLATFORM = ("current_platform", "is_out_of_tree", "PlatformCapabilities")
+"""What a body reads that asks the platform: a hook on it may be answered twice."""
+
+
+def account_of(work: Work, context: Context, context_of: Callable[[str], Context]) -> None:
+    """Put together what an entry needs, and find out for which releases it would hold so."""
+    group, parts = work.group, work.parts
+    values, clash = _merged(parts)
+    item = any(part.item is not None for part in parts)
+    work.ranges = None if item else place_entry(group, values, context_of)
+    errors = [f for f in work.blocked if f.severity is Severity.ERROR]
+    review = [f"{f.code}: {f.message}" for f in work.blocked if f.severity is not Severity.ERROR]
+    drifted, asks = _drift(work, context)
+    outcome = _outcome(parts, work.ranges is not None or item)
+    if clash:
+        outcome, review = "left", [*review, f"two findings want another {clash}"]
+    if asks and outcome in ("held", "carried"):
+        # What was asked of the hook is asked of the platform: whether both, a person has to say.
+        outcome, review = "proposed", [*review, asks]
+        work.parts.append(Part("likely", "", asks))
+    if errors:
+        outcome = "left"
+    if drifted:
+        review.append(drifted)
+    gaps = work.ranges.gaps if work.ranges is not None else ()
+    if gaps:
+        review.append(f"no entry holds for sglang {', '.join(gaps)}")
+        outcome = "proposed" if outcome == "carried" else outcome
+    changed = group.entry.with_values(values)
+    new = work.ranges.new or work.ranges.old if work.ranges is not None else None
+    work.account = Account(
+        binding=group.name,
+        outcome=outcome,
+        position=group.position,
+        codes=tuple(dict.fromkeys([*(p.code for p in parts if p.code), *(f.code for f in errors)])),
+        says=(*(p.says for p in parts), *(_said(f) for f in errors)),
+        evidence=tuple(dict.fromkeys(line for part in parts for line in part.evidence)),
+        rates=tuple(rate for part in parts for rate in part.rates),
+        values=values,
+        entry={**changed, **({"sglang": new} if new else {})},
+        range=new,
+        review=tuple(review),
+        upstream=next((p.upstream for p in parts if p.upstream), None),
+    )
+
+
+def general(finding: Finding) -> Account:
+    """Return what is to be said of a finding that no ranged entry answers for."""
+    return Account(
+        binding=finding.binding or finding.target or "",
+        outcome="left",
+        position=finding.position,
+        codes=(finding.code,),
+        says=(_said(finding),),
+        upstream=str(finding.upstream) if finding.upstream else None,
+    )
+
+
+def _said(finding: Finding) -> str:
+    tip = f"; try: {finding.suggestion}" if finding.suggestion else ""
+    return f"{finding.message}{tip}"
+
+
+def _outcome(parts: Iterable[Part], edits: bool) -> Outcome:
+    sure = {part.sure for part in parts}
+    if "open" in sure:
+        return "left"
+    if "likely" in sure:
+        return "proposed"
+    return "carried" if edits else "held"
+
+
+def _merged(parts: Iterable[Part]) -> tuple[dict[str, Any], str | None]:
+    """Return the values of all parts together, and the first key on which they differ."""
+    values: dict[str, Any] = {}
+    moved = [p for p in parts if "target" in p.values]
+    for part in [*moved, *(p for p in parts if p not in moved)]:
+        for key, value in part.values.items():
+            if key in values and values[key] != value:
+                return values, key
+            values[key] = value
+    return values, None
+
+
+def _drift(work: Work, context: Context) -> tuple[str | None, str | None]:
+    """Say whether the body changed, and whether the new one asks the platform by itself."""
+    group, reader = work.group, context.reader
+    if len(group.way) < 2 or not isinstance(reader, FollowingResolver):
+        return None, None
+    start = group.way[0]
+    path = str(group.entry.stated.get("target") or group.entry.stated.get("call") or "")
+    old = start.resolve(path) if path else None
+    changed: Mapping[str, Any] = group.entry.with_values(_merged(work.parts)[0])
+    new = symbol_of(context, group.entry, changed)
+    if not isinstance(old, Symbol) or new is None or old.kind == "class":
+        return None, None
+    if not old.fingerprint or old.fingerprint == new.fingerprint:
+        return None, None
+    drifted = f"its body is not what it was in {start.version}: see whether the binding still fits"
+    item = group.entry.item
+    if not isinstance(item, HookBinding) or item.hook.type not in WRAPPING:
+        return drifted, None
+    before, after = start.text(old.path) or "", reader.text(new.path) or ""
+    asked = [w for w in ASKS_THE_PLATFORM if w in after and w not in before]
+    if not asked:
+        return drifted, None
+    return drifted, (
+        f"upstream asks the platform there ({asked[0]}), which it did not in {start.version}: "
+        "what the hook answers may be the platform's to answer"
+    )

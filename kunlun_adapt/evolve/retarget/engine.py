@@ -1,0 +1,268 @@
+"""Carry a workspace to a new release: find the edits, apply those that are sure, prove the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from packaging.version import Version
+
+from kunlun_adapt.check import Context, context_for, report_of
+from kunlun_adapt.diagnostics import AdaptError, Finding, ReleaseReport, Severity
+from kunlun_adapt.documents import Catalog, in_range, load_catalog
+from kunlun_adapt.evolve.retarget.account import account_of, general
+from kunlun_adapt.evolve.retarget.groups import Group, groups_of
+from kunlun_adapt.evolve.retarget.holding import Place
+from kunlun_adapt.evolve.retarget.parts import OF_THE_LOCK, Part, of_findings, of_lost
+from kunlun_adapt.evolve.retarget.placing import Ranges
+from kunlun_adapt.evolve.retarget.ranges import widened
+from kunlun_adapt.evolve.retarget.result import Account, Retargeted
+from kunlun_adapt.evolve.retarget.texts import patch
+from kunlun_adapt.evolve.retarget.yaml_nodes import EditError
+from kunlun_adapt.evolve.retarget.yaml_text import Draft
+from kunlun_adapt.locate import MAP_FILE
+from kunlun_adapt.upstream import Lock
+from kunlun_adapt.upstream.following import FollowingResolver
+
+ROUNDS = 4
+"""So often edits that did not mend what they were for are taken back, and the rest looked at."""
+
+Choose = Callable[[Account], bool]
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be carried where: `known` releases are claimed ones, oldest first.
+
+    `between` are those after them and before the `new` one that can be looked at.
+    """
+
+    root: Path
+    texts: Mapping[str, str]
+    lock: Lock
+    known: tuple[FollowingResolver, ...]
+    between: tuple[FollowingResolver, ...]
+    new: FollowingResolver
+    choose: Choose
+    claim: bool = False
+    tell: Tell = lambda what: None
+    workspace: str | None = None
+
+
+@dataclass(slots=True)
+class Work:
+    """One entry on the way: what it needs, where it would hold, and what became of it."""
+
+    group: Group
+    parts: list[Part]
+    blocked: list[Finding]
+    ranges: Ranges | None = None
+    account: Account | None = None
+    chosen: bool = False
+    refused: list[str] = field(default_factory=list)
+
+
+def retarget(job: Job) -> Retargeted:
+    """Find the edits that carry a workspace to a release, and make those that are chosen.
+
+    Nothing is written: the result has the files' new texts. Raises AdaptError.
+    """
+    catalog = load_catalog(job.root, job.texts)
+    document = catalog.platform_map
+    if document is None or catalog.findings:
+        raise AdaptError(
+            f"the documents have {len(catalog.findings)} finding(s)", "kunlun-adapt validate"
+        )
+    job.tell(f"checking sglang {job.new.version}")
+    context = _context(job, catalog, job.new)
+    before = report_of(context)
+    old_warnings = _said_before(job, catalog)
+    groups = list(groups_of(context, job.known, job.between))
+    works = {g.entry.place: Work(g, [], []) for g in groups if not g.outside}
+    job.tell("following what is lost")
+    ways = {place: work.group.way for place, work in works.items()}
+    for place, part in of_lost(context, ways):
+        if place in works:
+            works[place].parts.append(part)
+    entries = {place: work.group.entry for place, work in works.items()}
+    fresh = [f for f in before.findings if _key(f) not in old_warnings]
+    made, without = of_findings(context, fresh, entries)
+    for place, part in made:
+        works[place].parts.append(part)
+    rest = _blocked(works.values(), without)
+    contexts: dict[str, Context] = {job.new.version: context}
+
+    def context_of(version: str) -> Context:
+        if version not in contexts:
+            job.tell(f"looking at sglang {version} on the way")
+            resolver = next(r for r in (*job.known, *job.between) if r.version == version)
+            contexts[version] = _context(job, catalog, resolver)
+        return contexts[version]
+
+    for work in works.values():
+        account_of(work, context, context_of)
+    for work in works.values():
+        assert work.account is not None
+        work.chosen = work.account.outcome == "carried" or (
+            work.account.outcome == "proposed" and job.choose(work.account)
+        )
+    texts = _proved(job, works)
+    after, texts, claim = _claimed(job, document.model.sglang, texts)
+    accounts = [replace(w.account) for w in works.values() if w.account is not None]
+    accounts += [general(f) for f in rest]
+    return Retargeted(
+        release=job.new.version,
+        start=job.known[-1].version if job.known else "",
+        through=tuple(r.version for r in job.between),
+        accounts=tuple(sorted(accounts, key=lambda a: (a.position, a.binding))),
+        texts=texts,
+        patch=patch(job.texts, texts),
+        before=(before,),
+        after=after,
+        claim=(document.model.sglang, claim),
+    )
+
+
+def _context(
+    job: Job, catalog: Catalog, resolver: FollowingResolver, beyond: bool = True
+) -> Context:
+    context = context_for(
+        catalog, resolver, lock=job.lock, beyond_claims=beyond, workspace=job.workspace
+    )
+    assert context is not None, "the catalog has a map"
+    return context
+
+
+def _said_before(job: Job, catalog: Catalog) -> set[tuple[str, str | None, str | None]]:
+    """Return the warnings that the newest known release gives: they are no news of the new one."""
+    if not job.known:
+        return set()
+    job.tell(f"checking sglang {job.known[-1].version}")
+    report = report_of(_context(job, catalog, job.known[-1], beyond=False))
+    return {_key(f) for f in report.findings if f.severity is Severity.WARNING}
+
+
+def _key(finding: Finding) -> tuple[str, str | None, str | None]:
+    return finding.code, finding.binding, finding.target
+
+
+def _blocked(works: Iterable[Work], without: Sequence[Finding]) -> list[Finding]:
+    """Give each finding without an edit to the binding that it is about; return the others."""
+    by_name: dict[str, Work] = {}
+    for work in works:
+        by_name.setdefault(work.group.binding or work.group.name, work)
+    rest = []
+    for finding in without:
+        owner = by_name.get(finding.binding or "")
+        if owner is not None:
+            owner.blocked.append(finding)
+        else:
+            rest.append(finding)
+    return rest
+
+
+def _proved(job: Job, works: dict[Place, Work]) -> dict[str, str]:
+    """Make the chosen edits, and take those back that leave an error of their binding behind."""
+    for _ in range(ROUNDS):
+        texts = _applied(job, works)
+        catalog = load_catalog(job.root, texts)
+        if catalog.findings:
+            raise AdaptError(f"an edit broke the documents: {catalog.findings[0].message}")
+        job.tell(f"checking the edits against sglang {job.new.version}")
+        report = report_of(_context(job, catalog, job.new))
+        wrong = _errors(report)
+        bad = [w for w in works.values() if w.chosen and (w.group.binding or w.group.name) in wrong]
+        if not bad:
+            return texts
+        for work in bad:
+            _take_back(work, wrong[work.group.binding or work.group.name])
+    return dict(job.texts)
+
+
+def _errors(report: ReleaseReport) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for finding in report.findings:
+        if finding.severity is Severity.ERROR and finding.code not in OF_THE_LOCK:
+            found.setdefault(finding.binding or "", f"{finding.code}: {finding.message}")
+    return found
+
+
+def _take_back(work: Work, why: str) -> None:
+    assert work.account is not None
+    work.chosen = False
+    review = (*work.account.review, f"taken back, since it leaves {why}")
+    work.account = replace(work.account, outcome="left", review=review)
+
+
+def _applied(job: Job, works: Mapping[Place, Work]) -> dict[str, str]:
+    """Return the texts with the chosen edits; one that cannot be made is left to a person.
+
+    Entries of one list are changed from its end on: what comes before keeps its place.
+    """
+    drafts = {name: Draft(text) for name, text in job.texts.items() if _touched(works, name)}
+    for place in sorted(works, key=_order, reverse=True):
+        work = works[place]
+        if not work.chosen:
+            continue
+        draft = drafts[place[0]]
+        saved = draft.copy()
+        try:
+            _apply(draft, place, work)
+        except EditError as error:
+            drafts[place[0]] = saved
+            _take_back(work, error.message)
+    for name, draft in drafts.items():
+        try:
+            draft.prove()
+        except EditError as error:
+            raise AdaptError(f"{name}: {error.message}") from error
+    return {name: drafts[name].text if name in drafts else text for name, text in job.texts.items()}
+
+
+def _apply(draft: Draft, place: Place, work: Work) -> None:
+    account, ranges = work.account, work.ranges
+    assert account is not None
+    for part in work.parts:
+        if part.item is not None and part.item.item["sglang"] is not None:
+            draft.add_item(part.item.document, part.item.path, part.item.item)
+    if ranges is None:
+        return
+    _, document, path = place
+    if ranges.new is not None:
+        draft.copy_item(document, path, {"sglang": ranges.new, **account.values})
+    if ranges.old is not None and ranges.old != work.group.own:
+        draft.set_values(document, path, {"sglang": ranges.old})
+
+
+def _touched(works: Mapping[Place, Work], name: str) -> bool:
+    return any(place[0] == name and work.chosen for place, work in works.items())
+
+
+def _order(place: Place) -> tuple[str, int, tuple[tuple[int, str], ...]]:
+    file, document, path = place
+    return file, document, tuple((s, "") if isinstance(s, int) else (-1, s) for s in path)
+
+
+def _claimed(
+    job: Job, own: str, texts: dict[str, str]
+) -> tuple[tuple[ReleaseReport, ...], dict[str, str], str]:
+    """Raise the map's claim where it then holds, and check every claimed release."""
+    wanted = widened(own, job.new.version)
+    raised = dict(texts)
+    if wanted != own:
+        draft = Draft(texts[MAP_FILE])
+        draft.set_values(0, (), {"sglang": wanted})
+        draft.prove()
+        raised[MAP_FILE] = draft.text
+    releases = [r for r in (*job.known, *job.between, job.new) if in_range(wanted, r.version)]
+    catalog = load_catalog(job.root, raised)
+    reports = []
+    for resolver in sorted(releases, key=lambda r: Version(r.version)):
+        job.tell(f"checking sglang {resolver.version} with the edits")
+        reports.append(report_of(_context(job, catalog, resolver, beyond=False)))
+    clean = all(not report.count(Severity.ERROR) for report in reports)
+    if wanted == own or clean or job.claim:
+        return tuple(reports), raised, wanted
+    return tuple(reports), texts, own
