@@ -39,6 +39,7 @@ TYPES = {
     "Identifier": "a Python identifier",
     "ArgPath": "an upstream parameter or a path into one (`layer.weight`), `$grid` for a launch",
     "Slug": "a name of letters, digits, `_`, `-` and `.`",
+    "Folder": "a folder, as seen from the workspace",
     "Why": "the reason, in a sentence; never empty",
     "Date": "a date, `YYYY-MM-DD`",
     "Scalar": "true, false, a number, a text, or none",
