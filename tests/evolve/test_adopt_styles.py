@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.evolve.plugin_bench import COMMON, PluginBench, hooks, left, the_map
+from tests.evolve.plugin_bench import (
+    COMMON,
+    IMPORTS,
+    PROJECT,
+    PluginBench,
+    hooks,
+    left,
+    the_map,
+    write,
+)
 
 AFFINITY = f"{COMMON}.set_affinity"
 
@@ -390,3 +399,84 @@ def register():
     assert [x.what for x in found.left if x.reason == "name"] == [
         "the target is made at run time: setattr(common, name, ours), for ours/install.py:14"
     ]
+
+
+def test_what_a_stand_in_offers_is_bound_there(bench: PluginBench) -> None:
+    found = bench.adopt(
+        """
+import sys
+import types
+from . import kernels
+
+class Stub(types.ModuleType):
+    pass
+
+def register():
+    root = Stub("sgl_kernel")
+    root.early = kernels.rmsnorm
+    sys.modules["sgl_kernel"] = root
+    sys.modules["sgl_kernel.top_k"] = types.ModuleType("sgl_kernel.top_k")
+    for module in (root, sys.modules["sgl_kernel.top_k"]):
+        module.late = kernels.rmsnorm
+        module.unnamed = lambda: None
+""",
+        kernels="def rmsnorm(x):\n    return x\n",
+    )
+    named = {t: h["at"][0]["provided_by"] for t, h in hooks(found).items() if "impl" in h}
+    assert named == {
+        "sgl_kernel.early": "sgl_kernel",
+        "sgl_kernel.late": "sgl_kernel",
+        "sgl_kernel.top_k.late": "sgl_kernel",
+    }
+    assert {h["impl"] for h in hooks(found).values() if "impl" in h} == {"ours.kernels:rmsnorm"}
+
+
+def test_what_upstream_has_is_imported_whatever_the_plugin_fears(bench: PluginBench) -> None:
+    found = bench.adopt("""
+try:
+    from sglang.srt.layers.attention.registry import register_attention_backend
+except ImportError:
+    register_attention_backend = None
+
+if register_attention_backend is not None:
+    @register_attention_backend("ours")
+    def create(runner):
+        return None
+""")
+    assert [h["impl"] for h in hooks(found).values()] == ["ours.install:create"]
+    assert left(found) == []
+
+
+def test_a_module_that_may_not_be_loaded_is_a_condition(bench: PluginBench) -> None:
+    found = bench.adopt("""
+import sys
+
+def ours(*args):
+    return None
+
+def register():
+    module = sys.modules.get("sglang.srt.utils.common")
+    if module is None:
+        return
+    module.set_affinity = ours
+""")
+    assert AFFINITY in hooks(found)
+    assert [(x.reason, x.what) for x in found.left if x.reason != "platform"] == [
+        ("condition", "holds only where `not (module is None)`")
+    ]
+
+
+def test_top_level_modules_that_the_project_names(bench: PluginBench) -> None:
+    named = PROJECT + '[tool.setuptools]\npy-modules = ["sitecustomize"]\n'
+    root = write(
+        bench.root / "plugin",
+        {
+            "pyproject.toml": named,
+            "ours/__init__.py": "def activate():\n    return None\n",
+            "ours/install.py": "def register():\n    return None\n\ndef ours(*args):\n    pass\n",
+            "sitecustomize.py": IMPORTS
+            + "from ours.install import ours\ncommon.set_affinity = ours\n",
+            "other.py": IMPORTS + "common.ENABLED = 1\n",
+        },
+    )
+    assert list(hooks(bench.read(root))) == [AFFINITY]

@@ -46,6 +46,7 @@ class Effects(PlainCalls):
     def __init__(self, sources: Sources) -> None:
         super().__init__(sources)
         self.pending: list[tuple[Made, Place, tuple[Condition, ...], bool]] = []
+        self.stand_ins: list[tuple[Value, str]] = []
         self.applied: list[tuple[Made, Place, tuple[Condition, ...], bool]] = []
 
     def call(self, callee: Value, args: list[Value], node: ast.AST, scope: Scope) -> Value:
@@ -230,6 +231,9 @@ class Effects(PlainCalls):
             self._assigned(target, value, place, shown)
         elif isinstance(held, Made):
             self._object(held.callee, place, shown)
+            if name is not None:
+                held.attributes[name] = value
+                self._part_of_stand_in(held, name, value, place)
         elif isinstance(held, Unknown):
             if held.upstream:
                 self._assigned(None, value, place, shown)
@@ -241,6 +245,14 @@ class Effects(PlainCalls):
             held.scope.names[name] = value
         elif isinstance(held, Instance):
             held.attributes[name] = value
+            self._part_of_stand_in(held, name, value, place)
+
+    def _part_of_stand_in(self, held: Value, name: str, value: Value, place: Place) -> None:
+        """A function of the plugin's that a module made at run time offers is a binding too."""
+        if not isinstance(value, (Function, ClassValue)) or value.path is None:
+            return
+        for module in (m for made, m in self.stand_ins if made is held):
+            self._assigned(f"{module}.{name}", value, place, f"{module}.{name}")
 
     def _object(self, maker: str, place: Place, shown: str) -> None:
         if maker.startswith(f"{UPSTREAM}."):
@@ -333,6 +345,10 @@ class Effects(PlainCalls):
         name = text_of(key)
         if name is not None and self.is_plugin(name):
             return
+        if name is not None and isinstance(value, (Instance, Made)):
+            self.stand_ins.append((value, name))
+            for part, held in value.attributes.items():
+                self._part_of_stand_in(value, part, held, place)
         self.emit(
             Event(
                 "module",

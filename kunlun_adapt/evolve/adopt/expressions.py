@@ -64,6 +64,10 @@ class Expressions(Track):
     def run_module(self, name: str) -> None:
         raise NotImplementedError
 
+    def is_object(self, name: str) -> bool:
+        """Tell whether an imported name is a module, a class or a function."""
+        return False
+
     def upstream_fact(self, name: str, attribute: str) -> Value:
         """Return `__module__` and its like of an object outside the plugin."""
         return Unknown(f"{attribute} of {name}", upstream=True)
@@ -223,13 +227,19 @@ class Expressions(Track):
         left = self.value(node.left, scope)
         for op, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.value(comparator, scope)
-            known = _compared(op, left, right)
+            known = self._compared(op, left, right)
             if known is None:
                 return Unknown("a condition")
             if not known:
                 return Const(False)
             left = right
         return Const(True)
+
+    def _compared(self, op: ast.cmpop, left: Value, right: Value) -> bool | None:
+        nothing = isinstance(right, Const) and right.value is None
+        if nothing and isinstance(left, External) and left.imported and self.is_object(left.name):
+            return not isinstance(op, (ast.Is, ast.Eq))
+        return _compared(op, left, right)
 
     def _IfExp(self, node: ast.IfExp, scope: Scope) -> Value:
         known = truth(self.value(node.test, scope))

@@ -45,11 +45,15 @@ class EntryPoint:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What the project files state; `sglang` is the requirement's range, "" without one."""
+    """What the project files state; `sglang` is the requirement's range, "" without one.
+
+    `modules` are top-level modules that it names beside its packages.
+    """
 
     name: str = ""
     sglang: str = ""
     entry_points: tuple[EntryPoint, ...] = ()
+    modules: tuple[str, ...] = ()
 
 
 def read_project(folder: Path | None, left: list[Left]) -> Project:
@@ -75,7 +79,10 @@ def read_project(folder: Path | None, left: list[Left]) -> Project:
         known = {(e.group, e.name) for e in found.entry_points}
         more = tuple(e for e in one.entry_points if (e.group, e.name) not in known)
         found = Project(
-            found.name or one.name, found.sglang or one.sglang, (*found.entry_points, *more)
+            found.name or one.name,
+            found.sglang or one.sglang,
+            (*found.entry_points, *more),
+            (*found.modules, *one.modules),
         )
     return found
 
@@ -93,7 +100,9 @@ def _pyproject(text: str) -> Project:
     required = [str(r) for r in _list(project.get("dependencies"))]
     optional = _table(project, "optional-dependencies")
     required += [str(r) for rs in optional.values() for r in _list(rs)]
-    return Project(str(project.get("name") or ""), _wanted(required), tuple(entries))
+    listed = _table(_table(data, "tool"), "setuptools").get("py-modules")
+    modules = tuple(str(name) for name in _list(listed))
+    return Project(str(project.get("name") or ""), _wanted(required), tuple(entries), modules)
 
 
 def _setup_cfg(text: str) -> Project:
@@ -105,9 +114,9 @@ def _setup_cfg(text: str) -> Project:
         for line in listed.splitlines():
             entries += _entry(group, line, "setup.cfg")
     required = parser.get("options", "install_requires", fallback="").splitlines()
-    return Project(
-        parser.get("metadata", "name", fallback="").strip(), _wanted(required), tuple(entries)
-    )
+    name = parser.get("metadata", "name", fallback="").strip()
+    modules = tuple(parser.get("options", "py_modules", fallback="").split())
+    return Project(name, _wanted(required), tuple(entries), modules)
 
 
 def _setup_py(text: str) -> Project:
@@ -136,7 +145,9 @@ def _setup_py(text: str) -> Project:
             entries += _entry(group, str(line), "setup.py")
     name = given.get("name")
     required = [str(r) for r in _list(given.get("install_requires"))]
-    return Project(name if isinstance(name, str) else "", _wanted(required), tuple(entries))
+    modules = tuple(str(m) for m in _list(given.get("py_modules")))
+    named = name if isinstance(name, str) else ""
+    return Project(named, _wanted(required), tuple(entries), modules)
 
 
 def _literal(node: ast.expr, names: Mapping[str, ast.expr]) -> Any:

@@ -63,6 +63,10 @@ class Reader(Statements):
         finally:
             self.frames = frames
 
+    def is_object(self, name: str) -> bool:
+        found = self._resolver.resolve(name) if name.startswith("sglang.") else None
+        return isinstance(found, Symbol) and found.kind not in ("constant", "attribute", "external")
+
     def upstream_fact(self, name: str, attribute: str) -> Value:
         """Return `__module__`, `__qualname__` or `__name__` of an object of upstream's."""
         found = self._resolver.resolve(name)

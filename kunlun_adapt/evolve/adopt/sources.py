@@ -76,6 +76,7 @@ def read_sources(path: Path) -> Sources:
     reader = _Reader(base)
     project = read_project(_project_folder(base), reader.left)
     wanted = {entry.module.partition(".")[0] for entry in project.entry_points}
+    wanted |= set(project.modules)
     if path == base:
         tops = _named(base, tops, wanted)
     for top in tops:

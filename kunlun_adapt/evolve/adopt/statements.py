@@ -115,10 +115,11 @@ class Statements(Calls):
         for alias in node.names:
             found = self.imported(alias.name)
             if alias.asname:
-                scope.bind(alias.asname, found)
+                bound = isinstance(found, External)
+                scope.bind(alias.asname, External(alias.name, True) if bound else found)
             else:
                 top = alias.name.partition(".")[0]
-                scope.bind(top, ModuleValue(top) if self.is_plugin(top) else External(top))
+                scope.bind(top, ModuleValue(top) if self.is_plugin(top) else External(top, True))
         return None
 
     def _run_ImportFrom(self, node: ast.ImportFrom, scope: Scope) -> str | None:
@@ -140,7 +141,7 @@ class Statements(Calls):
     def _imported_name(self, held: Value, name: str) -> Value:
         if isinstance(held, (ModuleValue, Unknown)):
             return self.attribute(held, name)
-        return External(f"{held.name}.{name}") if isinstance(held, External) else held
+        return External(f"{held.name}.{name}", True) if isinstance(held, External) else held
 
     def _source_of(self, node: ast.ImportFrom, scope: Scope) -> str:
         if not node.level:

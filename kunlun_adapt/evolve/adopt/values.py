@@ -24,9 +24,13 @@ class Const(Value):
 
 @dataclass(slots=True, eq=False, repr=False)
 class External(Value):
-    """Something outside the plugin, by its dotted path as the plugin names it."""
+    """Something outside the plugin, by its dotted path as the plugin names it.
+
+    `imported` tells that an import statement bound it: that fails where it is not there.
+    """
 
     name: str
+    imported: bool = False
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -115,6 +119,7 @@ class Made(Value):
     args: list[Value] = field(default_factory=list)
     keywords: dict[str, Value] = field(default_factory=dict)
     line: int = 0
+    attributes: dict[str, Value] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False, repr=False)
