@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from kunlun_adapt.evolve.adopt.events import Event
@@ -74,9 +75,27 @@ class Registrations(Maker):
         self._took(id, "kernel", target, event, "planned" if planned else "active")
         if impl is None:
             self._leave("implementation", event, unnamed_why(event.value), id)
+        elif self._imports(impl.partition(":")[0], target):
+            module = target.rpartition(".")[0]
+            what = f"{impl.partition(':')[0]} imports {module}, which waits for it"
+            self._leave("implementation", event, f"{what}; move {leaf}'s forward away", id)
         if not event.called:
             self._leave("unreached", event, "nothing that starts the plugin calls this", id)
         self._note_conditions(event, id)
+
+    def _imports(self, module: str, target: str) -> bool:
+        """Tell whether importing a module of the plugin imports the one that a target is in.
+
+        An operator is bound as upstream's module is imported: its kernel must not wait for that.
+        """
+        source = self._reading.sources.modules.get(module)
+        wanted = target.rpartition(".")[0]
+        for node in source.tree.body if source is not None else ():
+            if isinstance(node, ast.ImportFrom) and node.module == wanted and not node.level:
+                return True
+            if isinstance(node, ast.Import) and any(a.name == wanted for a in node.names):
+                return True
+        return False
 
     def _parameters(
         self, value: Value | None, target: str
