@@ -3,8 +3,8 @@
 Two kinds of cases are labelled by upstream itself. *Moved*: a path that one release defines and a
 later one only imports from elsewhere; the path is hidden, and the right answer is what upstream
 imports. *Gone*: a symbol that both releases have in one place; it is hidden, and any answer is
-wrong. Usage: python benchmarks/retarget_rates.py [OLD:NEW …]; wheels come from the cache. Pairs that
-are named are added to the table, without any it is made anew.
+wrong. Usage: python benchmarks/retarget_rates.py [OLD:NEW …]; wheels come from the cache. Pairs
+that are named are added to the table, without any it is made anew.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from datetime import date
 
+from kunlun_adapt.evolve.retarget.company import Users, owner_of
 from kunlun_adapt.evolve.retarget.follow import candidate_evidence, searched
 from kunlun_adapt.evolve.retarget.rates import FILE
 from kunlun_adapt.upstream import Symbol, open_release
@@ -73,26 +74,36 @@ def cases(
 def measure(old: FollowingResolver, new: FollowingResolver, seed: random.Random) -> Counter[str]:
     counts: Counter[str] = Counter()
     moved, stayed = cases(old, new, seed)
+    paths = [path for path, _ in moved] + stayed
+    symbols = [s for s in map(old.resolve, paths) if isinstance(s, Symbol)]
+    users = Users(owner_of(symbol)[1] for symbol in symbols)
     for path, truth in moved:
         symbol = old.resolve(path)
         if not isinstance(symbol, Symbol):
             continue
-        found = [c for c in searched(old, symbol, new, whole=True) if not c.evidence.by_body_alone]
+        found = [
+            c for c in searched(old, symbol, new, users, whole=True) if not c.evidence.by_body_alone
+        ]
         if not found:
             counts["moved and not found\t0"] += 1
             continue
         best = found[0]
-        counts[f"{best.evidence.key}\t{int(best.symbol.resolved == truth)}"] += 1
+        right = best.symbol.resolved == truth
+        counts[f"{best.evidence.key}\t{int(right)}"] += 1
+        if not right and best.evidence.name == "same name":
+            print("moved", path, truth, best.symbol.path, best.evidence.key, file=sys.stderr)
         there = new.resolve(truth)
         if isinstance(there, Symbol):
-            counts[f"{candidate_evidence(old, symbol, new, there).name} in truth\t1"] += 1
+            counts[f"{candidate_evidence(old, symbol, new, there, users).name} in truth\t1"] += 1
     for path in stayed:
         symbol = old.resolve(path)
         if not isinstance(symbol, Symbol):
             continue
-        for best in searched(old, symbol, new, whole=True):
+        for best in searched(old, symbol, new, users, whole=True):
             if best.symbol.resolved != path:
                 counts[f"{best.evidence.key}\t0"] += 1
+                if best.evidence.name == "same name" and best.evidence.fresh:
+                    print("gone", path, best.symbol.path, best.evidence.key, file=sys.stderr)
                 break
     print(old.version, new.version, len(moved), len(stayed), file=sys.stderr, flush=True)
     return counts

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -84,7 +85,7 @@ def _hook(item: HookBinding, symbol: Symbol) -> Fault | None:
     if type in WRAPPING:
         return _wrapped(type, symbol)
     if type in ("set", "extend"):
-        return _value(type, symbol)
+        return _value(type, symbol, item.hook.key is not None)
     if type == "add":
         return Fault(
             "KA104",
@@ -192,7 +193,7 @@ def _decorated(symbol: Symbol) -> Fault | None:
     )
 
 
-def _value(type: str, symbol: Symbol) -> Fault | None:
+def _value(type: str, symbol: Symbol, keyed: bool) -> Fault | None:
     if symbol.kind != "class" and symbol.kind in (*CALLABLE, *FUNCTIONS):
         instead = (
             "use `type: replace` (or before, after, around), which keeps its signature in view"
@@ -202,9 +203,31 @@ def _value(type: str, symbol: Symbol) -> Fault | None:
         return Fault("KA104", f"{named(symbol)}; `{type}` is for values", instead)
     if type == "extend" and symbol.kind in ("class", "property", "module"):
         return Fault(
-            "KA104", f"{named(symbol)}; `extend` is for lists and sets", "use another type of hook"
+            "KA104",
+            f"{named(symbol)}; `extend` is for lists, sets and dicts",
+            "use another type of hook",
         )
+    shown = (symbol.value or "").lstrip()
+    is_dict, is_list = _is_dict(shown), shown.startswith(("[", "(", "set(", "list("))
+    if type == "extend" and is_dict and not keyed:
+        return Fault(
+            "KA104",
+            f"{named(symbol)} and a dict, which takes an entry under a key",
+            "state the `key`, and what goes under it as `value` or `impl`",
+        )
+    if type == "extend" and is_list and keyed:
+        return Fault("KA104", f"{named(symbol)} that has no keys", "leave `key` out")
     return None
+
+
+def _is_dict(shown: str) -> bool:
+    """Tell whether the text of a value is that of a dict; a set has no colons."""
+    try:
+        node = ast.parse(shown, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    named = isinstance(node, ast.Call) and ast.unparse(node.func) in ("dict", "defaultdict")
+    return named or isinstance(node, (ast.Dict, ast.DictComp))
 
 
 def _registration(symbol: Symbol) -> Fault | None:

@@ -282,7 +282,8 @@ def ignores_edit(place: Place) -> Mend:
     added = {p.name: allowed_alone(p) for p in place.signature.parameters if p.name in free}
     if not added and not isinstance(stated, Mapping):
         names = list(ignores)
-        return place.mend(f"`ignores: {sequence(names)}`", "parameters", {"ignores": names})
+        values = {"ignores": names or None}
+        return place.mend(f"`ignores: {sequence(names)}`", "parameters", values)
     whole = {**ignores, **added}
     tip = f"`ignores: {mapping(whole)}`"
     open_ = [name for name, allowed in added.items() if allowed == ANY_VALUE]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.keys import misspelt_keys
-from kunlun_adapt.plan import spelled
+from kunlun_adapt.plan import CAPABILITIES, spelled
 from kunlun_adapt.upstream import Resolver, Symbol
 
 PLANNED = "[Planned]"
@@ -31,6 +31,22 @@ def profiles_without(context: Context, name: str) -> tuple[str, ...]:
 def giving_key(context: Context, name: str) -> str | None:
     """Return the key under which some profile gives a member."""
     return next((m.key for m in context.members if m.name == name), None)
+
+
+def stated_capabilities(context: Context) -> str | None:
+    """Return what the map says that upstream's capabilities are in this release."""
+    spelling = spelled(context.map, CAPABILITIES, context.release, context.beyond_claims)
+    return spelling.call if spelling is not None else None
+
+
+def capabilities_class(context: Context) -> str | None:
+    """Return the class of the release's capabilities by what its platform class makes of it."""
+    member = context.platform_members.get(CAPABILITIES)
+    made = (member.value or "").partition("(")[0] if member is not None else ""
+    if member is None or not made.isidentifier():
+        return None
+    found = context.facts.resolve(f"{member.module}.{made}")
+    return found.path if isinstance(found, Symbol) and found.kind == "class" else None
 
 
 def raising_members(context: Context) -> Iterator[tuple[str, Symbol]]:

@@ -7,9 +7,10 @@ from typing import Any
 
 from kunlun_adapt.check.context import Context, member_path
 from kunlun_adapt.check.keys import slip_tip
+from kunlun_adapt.check.platform_body import capabilities_class, stated_capabilities
 from kunlun_adapt.check.wording import flow, nearest
-from kunlun_adapt.diagnostics import EntryChange, Finding, Mend, Position
-from kunlun_adapt.plan import CAPABILITIES, Member, spelled
+from kunlun_adapt.diagnostics import EntryChange, Finding, ItemChange, Mend, Position
+from kunlun_adapt.plan import CAPABILITIES, Member
 from kunlun_adapt.upstream import Missing
 
 
@@ -52,8 +53,8 @@ def _capability(context: Context, member: Member) -> str | None:
 
 
 def _fields(context: Context) -> list[str]:
-    spelling = spelled(context.map, CAPABILITIES, context.release, context.beyond_claims)
-    return list(context.facts.members(spelling.call)) if spelling and spelling.call else []
+    path = stated_capabilities(context) or capabilities_class(context)
+    return list(context.facts.members(path)) if path else []
 
 
 def _position(context: Context, member: Member) -> Position:
@@ -87,7 +88,15 @@ def _split(context: Context, member: Member, near: str | None) -> Mend | str:
     other = "method" if field else "field"
     values = {other: None, "argument": argument or None, **told}
     raw = context.document.raw
-    return Mend(text, "spelled", (EntryChange(raw.file, raw.index, path, values),))
+    change = EntryChange(raw.file, raw.index, path, values)
+    told_of = stated_capabilities(context) is not None
+    whole = capabilities_class(context) if field and not told_of else None
+    if whole is None:
+        return Mend(text, "spelled", (change,))
+    item = {"sglang": f">={context.release}", "call": whole}
+    text += f"; and interface.{CAPABILITIES}: [{flow(item)}]"
+    beside = ItemChange(raw.file, raw.index, ("interface", CAPABILITIES), item)
+    return Mend(text, "spelled", (change, beside))
 
 
 def _argument(context: Context, member: Member, near: str) -> dict[str, str]:

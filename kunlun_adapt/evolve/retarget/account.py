@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kunlun_adapt.check import Context
-from kunlun_adapt.diagnostics import Finding, Severity
+from kunlun_adapt.diagnostics import Finding, ItemChange, Severity
 from kunlun_adapt.evolve.retarget.holding import symbol_of
 from kunlun_adapt.evolve.retarget.parts import Part
 from kunlun_adapt.evolve.retarget.placing import place_entry
 from kunlun_adapt.evolve.retarget.result import Account, Outcome
 from kunlun_adapt.plan import WRAPPING, HookBinding
+from kunlun_adapt.plan.nearest import floor_of
 from kunlun_adapt.upstream import Symbol
 from kunlun_adapt.upstream.following import FollowingResolver
 
@@ -26,8 +28,13 @@ def account_of(work: Work, context: Context, context_of: Callable[[str], Context
     """Put together what an entry needs, and find out for which releases it would hold so."""
     group, parts = work.group, work.parts
     values, clash = _merged(parts)
-    item = any(part.item is not None for part in parts)
+    item = any(part.item is not None and not part.values for part in parts)
     work.ranges = None if item else place_entry(group, values, context_of)
+    for part in parts:
+        if part.item is not None and work.ranges is not None and work.ranges.new is not None:
+            # What goes with an entry holds from where on the entry does.
+            low = floor_of(work.ranges.new)
+            part.item = replace(part.item, item={**part.item.item, "sglang": f">={low}"})
     errors = [f for f in work.blocked if f.severity is Severity.ERROR]
     review = [f"{f.code}: {f.message}" for f in work.blocked if f.severity is not Severity.ERROR]
     drifted, asks = _drift(work, context)
@@ -36,8 +43,9 @@ def account_of(work: Work, context: Context, context_of: Callable[[str], Context
         outcome, review = "left", [*review, f"two findings want another {clash}"]
     if asks and outcome in ("held", "carried"):
         # What was asked of the hook is asked of the platform: whether both, a person has to say.
-        outcome, review = "proposed", [*review, asks]
-        work.parts.append(Part("likely", "", asks))
+        outcome = "proposed"
+        work.parts = [*parts, _left_to_platform(work, asks, context_of)]
+        work.ranges, parts = None, work.parts
     if errors:
         outcome = "left"
     if drifted:
@@ -62,6 +70,23 @@ def account_of(work: Work, context: Context, context_of: Callable[[str], Context
         review=tuple(review),
         upstream=next((p.upstream for p in parts if p.upstream), None),
     )
+
+
+def _left_to_platform(work: Work, asks: str, context_of: Callable[[str], Context]) -> Part:
+    """Return the exclusion of a hook from where on upstream asks the platform by itself."""
+    group = work.group
+    low = group.way[-1].version
+    for release in reversed(group.way[1:-1]):
+        context = context_of(release.version)
+        symbol = symbol_of(context, group.entry, group.entry.stated)
+        text = release.text(symbol.path) if symbol is not None else None
+        if not any(word in (text or "") for word in ASKS_THE_PLATFORM):
+            break
+        low = release.version
+    file, document, _ = group.entry.place
+    said = {"sglang": f">={low}", "why": "upstream asks the platform there"}
+    assert group.leaves_out is not None, "a hook has `excluded`"
+    return Part("likely", "", asks, item=ItemChange(file, document, group.leaves_out, said))
 
 
 def general(finding: Finding) -> Account:
@@ -105,7 +130,9 @@ def _merged(parts: Iterable[Part]) -> tuple[dict[str, Any], str | None]:
 def _drift(work: Work, context: Context) -> tuple[str | None, str | None]:
     """Say whether the body changed, and whether the new one asks the platform by itself."""
     group, reader = work.group, context.reader
-    if len(group.way) < 2 or not isinstance(reader, FollowingResolver):
+    if len(group.way) < 2 or group.entry.item is None:
+        return None, None
+    if not isinstance(reader, FollowingResolver):
         return None, None
     start = group.way[0]
     path = str(group.entry.stated.get("target") or group.entry.stated.get("call") or "")

@@ -80,7 +80,7 @@ def retarget(job: Job) -> Retargeted:
     before = report_of(context)
     old_warnings = _said_before(job, catalog)
     groups = list(groups_of(context, job.known, job.between))
-    works = {g.entry.place: Work(g, [], []) for g in groups if not g.outside}
+    works = {g.entry.place: Work(g, [], []) for g in groups if g.followed}
     job.tell("following what is lost")
     ways = {place: work.group.way for place, work in works.items()}
     for place, part in of_lost(context, ways):
@@ -88,7 +88,7 @@ def retarget(job: Job) -> Retargeted:
             works[place].parts.append(part)
     entries = {place: work.group.entry for place, work in works.items()}
     fresh = [f for f in before.findings if _key(f) not in old_warnings]
-    made, without = of_findings(context, fresh, entries)
+    made, without = of_findings(context, fresh, entries, ways)
     for place, part in made:
         works[place].parts.append(part)
     rest = _blocked(works.values(), without)
@@ -111,7 +111,7 @@ def retarget(job: Job) -> Retargeted:
     texts = _proved(job, works)
     after, texts, claim = _claimed(job, document.model.sglang, texts)
     accounts = [replace(w.account) for w in works.values() if w.account is not None]
-    accounts += [general(f) for f in rest]
+    accounts += [general(f) for f in {_key(f): f for f in rest}.values()]
     return Retargeted(
         release=job.new.version,
         start=job.known[-1].version if job.known else "",
@@ -225,7 +225,7 @@ def _apply(draft: Draft, place: Place, work: Work) -> None:
     account, ranges = work.account, work.ranges
     assert account is not None
     for part in work.parts:
-        if part.item is not None and part.item.item["sglang"] is not None:
+        if part.item is not None:
             draft.add_item(part.item.document, part.item.path, part.item.item)
     if ranges is None:
         return

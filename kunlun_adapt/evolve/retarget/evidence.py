@@ -1,4 +1,4 @@
-"""What speaks for one symbol being another one: names, bodies, parameters, upstream's own imports."""
+"""What speaks for one symbol being another: names, bodies, parameters, users and imports."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from kunlun_adapt.evolve.retarget.company import Company, Users, company
 from kunlun_adapt.upstream import Suggestion, Symbol
 from kunlun_adapt.upstream.body_text import BodyText, without_docstring
 from kunlun_adapt.upstream.following import FollowingResolver
@@ -34,13 +35,14 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 class Evidence:
     """What two symbols have in common; `alone` where nothing else has as much.
 
-    What stood in the same place already in the older release (`fresh` is false) has not moved there:
-    it is a copy, or something else of the same name.
+    What stood in the same place already in the older release (`fresh` is false) has not moved
+    there: it is a copy, or something else of the same name.
     """
 
     name: Name
     body: Body
     parameters: Parameters
+    company: Company = "nobody follows"
     alone: bool = True
     fresh: bool = True
     imported: bool = False
@@ -51,7 +53,7 @@ class Evidence:
         """The kind of case: how often it was right is measured for each."""
         if self.imported:
             return "imported from there before"
-        parts = [self.name, self.body, self.parameters]
+        parts: list[str] = [self.name, self.body, self.parameters, self.company]
         parts += [] if self.fresh else ["there before"]
         return "; ".join(parts if self.alone else [*parts, "and others too"])
 
@@ -102,10 +104,14 @@ def likeness(one: Shape | None, other: Shape | None) -> float:
 
 
 def candidates(
-    old: FollowingResolver, symbol: Symbol, new: FollowingResolver, near: Iterable[Suggestion]
+    old: FollowingResolver,
+    symbol: Symbol,
+    new: FollowingResolver,
+    near: Iterable[Suggestion],
+    users: Users,
 ) -> list[Candidate]:
     """Return what a symbol of the old release may be in the new one, the likeliest first."""
-    own = shape_of(old, symbol.path)
+    own, who = shape_of(old, symbol.path), users.of(old, symbol)
     found: list[Candidate] = []
     for suggestion in near:
         other = new.resolve(suggestion.path)
@@ -119,7 +125,10 @@ def candidates(
             # A short value is as many another one's too.
             body = "same body" if same and len(symbol.value or "") >= LONG else "no body"
         fresh = old.definition(other.resolved) is None
-        evidence = Evidence(_name(symbol, other), body, _parameters(symbol, other), fresh=fresh)
+        follows = company(old, symbol, new, other, who)
+        evidence = Evidence(
+            _name(symbol, other), body, _parameters(symbol, other), follows, fresh=fresh
+        )
         found.append(Candidate(other, evidence, 1.0 if same else like))
     found.sort(key=_rank, reverse=True)
     return [_placed(item, found) for item in found]
@@ -130,15 +139,18 @@ def _placed(item: Candidate, among: list[Candidate]) -> Candidate:
     close = any(
         c.evidence.name == item.evidence.name
         and c.evidence.fresh == item.evidence.fresh
+        and c.evidence.company == item.evidence.company
         and c.likeness > item.likeness - CLEAR
         for c in others
     )
     return replace(item, evidence=replace(item.evidence, alone=False)) if close else item
 
 
-def _rank(item: Candidate) -> tuple[bool, bool, float, str]:
+def _rank(item: Candidate) -> tuple[bool, bool, bool, float, str]:
     evidence = item.evidence
-    return (evidence.fresh, evidence.name == "same name", item.likeness, item.symbol.path)
+    follow = evidence.company == "users or neighbours follow"
+    same = evidence.name == "same name"
+    return (follow and same, evidence.fresh, same, item.likeness, item.symbol.path)
 
 
 def _alike_in_kind(one: Symbol, other: Symbol) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from kunlun_adapt.evolve.retarget.company import Users
 from kunlun_adapt.evolve.retarget.evidence import Candidate, Evidence, candidates
 from kunlun_adapt.evolve.retarget.rates import Rate, rate_of
 from kunlun_adapt.upstream import Location, Missing, Suggestion, Symbol
@@ -46,7 +47,7 @@ class Followed:
 
 
 def follow(
-    path: str, releases: Sequence[FollowingResolver], taken: Collection[str] = ()
+    path: str, releases: Sequence[FollowingResolver], users: Users, taken: Collection[str] = ()
 ) -> Followed:
     """Follow a path through `releases`: the first one has it, the last is the new one.
 
@@ -63,9 +64,9 @@ def follow(
             here, symbol, lost_in = release, found, None
             continue
         last = release is later[-1]
-        step = _by_import(here, symbol, release)
+        step = _by_import(here, symbol, release, users)
         if step is None:
-            step = _by_search(here, symbol, release, taken if last else (), whole=last)
+            step = _by_search(here, symbol, release, users, taken if last else (), whole=last)
         if step is None:
             # It may be back later, or be found from here in a release that is further on.
             lost_in = lost_in or release.version
@@ -75,18 +76,20 @@ def follow(
         steps.append(step)
         here, symbol, lost_in = release, moved, None
     if lost_in is not None:
-        return Followed(None, tuple(steps), lost_in, _near(here, symbol, later[-1]))
+        return Followed(None, tuple(steps), lost_in, _near(here, symbol, later[-1], users))
     return Followed(symbol.path, tuple(steps), location=symbol.location)
 
 
-def _by_import(here: FollowingResolver, symbol: Symbol, release: FollowingResolver) -> Step | None:
+def _by_import(
+    here: FollowingResolver, symbol: Symbol, release: FollowingResolver, users: Users
+) -> Step | None:
     """Return the step to the definition from which the older release already imported it."""
     if symbol.resolved == symbol.path or symbol.inherited_from is not None:
         return None
     found = release.resolve(symbol.resolved)
     if not isinstance(found, Symbol):
         return None
-    evidence = replace(candidate_evidence(here, symbol, release, found), imported=True)
+    evidence = replace(candidate_evidence(here, symbol, release, found, users), imported=True)
     return _step(here, symbol, release, found.path, evidence)
 
 
@@ -94,11 +97,12 @@ def _by_search(
     here: FollowingResolver,
     symbol: Symbol,
     release: FollowingResolver,
+    users: Users,
     taken: Collection[str],
     *,
     whole: bool,
 ) -> Step | None:
-    for item in searched(here, symbol, release, whole=whole):
+    for item in searched(here, symbol, release, users, whole=whole):
         evidence = item.evidence
         if evidence.by_body_alone and evidence.parameters != "same parameters":
             continue
@@ -110,7 +114,12 @@ def _by_search(
 
 
 def searched(
-    here: FollowingResolver, symbol: Symbol, release: FollowingResolver, *, whole: bool
+    here: FollowingResolver,
+    symbol: Symbol,
+    release: FollowingResolver,
+    users: Users,
+    *,
+    whole: bool,
 ) -> list[Candidate]:
     """Return what a lost symbol may be in a release, the likeliest first.
 
@@ -122,7 +131,7 @@ def searched(
     near = [*release.suggest(lost, symbol.fingerprint or None).suggestions]
     near += _same_bodies(symbol, release) if whole else []
     unique = {s.path: s for s in near if s.path != symbol.path}
-    return candidates(here, symbol, release, unique.values())
+    return candidates(here, symbol, release, unique.values(), users)
 
 
 def _same_bodies(symbol: Symbol, release: FollowingResolver) -> list[Suggestion]:
@@ -134,11 +143,15 @@ def _same_bodies(symbol: Symbol, release: FollowingResolver) -> list[Suggestion]
 
 
 def candidate_evidence(
-    here: FollowingResolver, symbol: Symbol, release: FollowingResolver, found: Symbol
+    here: FollowingResolver,
+    symbol: Symbol,
+    release: FollowingResolver,
+    found: Symbol,
+    users: Users,
 ) -> Evidence:
     """Return what speaks for one place, whatever else there is."""
     near = [Suggestion(found.path, found.location, 0.0, "")]
-    known = candidates(here, symbol, release, near)
+    known = candidates(here, symbol, release, near, users)
     return known[0].evidence if known else Evidence("other name", "no body", "no parameters")
 
 
@@ -154,6 +167,6 @@ def _step(
 
 
 def _near(
-    here: FollowingResolver, symbol: Symbol, release: FollowingResolver
+    here: FollowingResolver, symbol: Symbol, release: FollowingResolver, users: Users
 ) -> tuple[Candidate, ...]:
-    return tuple(searched(here, symbol, release, whole=True)[:3])
+    return tuple(searched(here, symbol, release, users, whole=True)[:3])

@@ -11,6 +11,7 @@ from packaging.version import Version
 from kunlun_adapt.check import Context
 from kunlun_adapt.check.ranges import Ranges, ranged
 from kunlun_adapt.diagnostics import Position
+from kunlun_adapt.diagnostics.mend import Path
 from kunlun_adapt.documents import in_range
 from kunlun_adapt.documents.fields import ANY
 from kunlun_adapt.evolve.retarget.holding import Entry, Item, Place
@@ -33,8 +34,19 @@ class Group:
     excluded: tuple[str, ...]
     position: Position
     way: tuple[FollowingResolver, ...]
+    leaves_out: Path | None = None
     outside: bool = False
     """Whether what it binds is no part of SGLang."""
+
+    @property
+    def followed(self) -> bool:
+        """Whether it is to be carried: it holds for a known release, or for the new one already.
+
+        What is left out of the newest releases was left out for a reason.
+        """
+        if self.outside:
+            return False
+        return len(self.way) > 1 or in_range(self.own, self.way[-1].version)
 
 
 def groups_of(
@@ -72,6 +84,7 @@ def groups_of(
             excluded=group.excluded,
             position=raw.at(*group.paths[index]),
             way=_way(group, texts[index], known, between, new),
+            leaves_out=group.leaves_out,
             outside="provided_by" in stated or "package" in stated,
         )
 

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from kunlun_adapt.check import Context
 from kunlun_adapt.check.parameters import GRID, named, place_of
+from kunlun_adapt.check.platform_body import capabilities_class, stated_capabilities
 from kunlun_adapt.check.processes import loads_plugins
 from kunlun_adapt.diagnostics.mend import Path
 from kunlun_adapt.documents import Bind, HookAt, Spelling
 from kunlun_adapt.plan import (
-    CAPABILITIES,
     PLATFORM,
     PROCESS,
     HookBinding,
@@ -112,9 +112,8 @@ def _member_path(context: Context, spelling: Spelling) -> str | None:
     """Return the upstream path of a member of the platform class or of its capabilities."""
     name = spelling.method or spelling.field or ""
     owner, _, leaf = name.rpartition(".")
-    whose = spelled(
-        context.map, CAPABILITIES if owner else PLATFORM, context.release, context.beyond_claims
-    )
-    if whose is None or whose.call is None:
-        return None
-    return f"{whose.call}.{leaf or name}"
+    if owner:
+        klass = stated_capabilities(context) or capabilities_class(context)
+        return klass and f"{klass}.{leaf}"
+    whose = spelled(context.map, PLATFORM, context.release, context.beyond_claims)
+    return None if whose is None or whose.call is None else f"{whose.call}.{name}"

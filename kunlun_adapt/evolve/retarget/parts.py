@@ -1,4 +1,4 @@
-"""What each entry needs in the new release: the edits of the findings, with what speaks for them."""
+"""What each entry needs in the new release: the findings' edits, with what speaks for them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kunlun_adapt.check import Context
+from kunlun_adapt.check.alike import class_of
 from kunlun_adapt.check.moves import edit
+from kunlun_adapt.check.proposed import leave_out
 from kunlun_adapt.check.targets import Lost, lost, uses
 from kunlun_adapt.diagnostics import EntryChange, Finding, ItemChange, Mend, Severity
+from kunlun_adapt.evolve.retarget.company import Users
 from kunlun_adapt.evolve.retarget.follow import Followed, Step, follow
 from kunlun_adapt.evolve.retarget.holding import Entry, Place
 from kunlun_adapt.evolve.retarget.passing import Asked, passed
@@ -48,14 +51,21 @@ def of_lost(
 ) -> Iterator[tuple[Place, Part]]:
     """Yield what became of each symbol that is lost, where its entry is a ranged one."""
     taken = {u.symbol.resolved for u in uses(context) if isinstance(u.symbol, Symbol)}
-    for item in lost(context):
+    found = lost(context)
+    users = Users(_called(item.use.path) for item in found)
+    for item in found:
         use = item.use
         if use.document is None:
             continue
         place = (use.document.raw.file, use.document.raw.index, use.place)
         way = start_of.get(place, ())
         if len(way) > 1:
-            yield place, _followed(context, item, follow(use.path, way, taken))
+            yield place, _followed(context, item, follow(use.path, way, users, taken))
+
+
+def _called(path: str) -> str:
+    """Return the name by which others import what a path leads to: its class, if it has one."""
+    return class_of(path) or path.rpartition(".")[2]
 
 
 def _followed(context: Context, item: Lost, found: Followed) -> Part:
@@ -85,8 +95,6 @@ def _followed(context: Context, item: Lost, found: Followed) -> Part:
 
 def _left_out(context: Context, item: Lost, found: Followed) -> ItemChange | None:
     """Return the exclusion of what is gone, with the release from which on it is."""
-    from kunlun_adapt.check.proposed import leave_out
-
     mend = leave_out(context, item.use.binding)
     change = mend.changes[0] if mend.changes else None
     if not isinstance(change, ItemChange):
@@ -108,7 +116,10 @@ def _told(step: Step) -> str:
 
 
 def of_findings(
-    context: Context, findings: Iterable[Finding], entries: Mapping[Place, Entry]
+    context: Context,
+    findings: Iterable[Finding],
+    entries: Mapping[Place, Entry],
+    ways: Mapping[Place, Sequence[FollowingResolver]],
 ) -> tuple[list[tuple[Place, Part]], list[Finding]]:
     """Return the parts that the findings' own edits make, and the findings without any."""
     made: list[tuple[Place, Part]] = []
@@ -127,19 +138,23 @@ def of_findings(
         if entry is None:
             without.append(finding)
             continue
-        sure, rates, evidence = _sureness(mend)
+        sure, rates, evidence = _sureness(context, mend, finding)
         where = str(finding.upstream) if finding.upstream else None
+        beside = mend.changes[1] if len(mend.changes) > 1 else None
+        item = beside if isinstance(beside, ItemChange) else None
         part = Part(
-            sure, finding.code, finding.message, change.values, None, evidence, rates, where
+            sure, finding.code, finding.message, change.values, item, evidence, rates, where
         )
         made.append((place, part))
         if mend.kind in ("parameters", "renamed_parameter") and sure != "open":
             added.append((place, part, mend, _added(entry, change.values)))
-    _ask_who_passes(context, added)
+    _ask_who_passes(added, ways)
     return made, without
 
 
-def _sureness(mend: Mend) -> tuple[Class, tuple[Rate, ...], tuple[str, ...]]:
+def _sureness(
+    context: Context, mend: Mend, finding: Finding
+) -> tuple[Class, tuple[Rate, ...], tuple[str, ...]]:
     """Return how sure an edit is by its kind, before anything else is looked at."""
     if mend.asks:
         return "open", (), mend.asks
@@ -147,10 +162,31 @@ def _sureness(mend: Mend) -> tuple[Class, tuple[Rate, ...], tuple[str, ...]]:
         return "certain", (), ("upstream imports it from there: a fact, no guess",)
     if mend.kind == "parameters":
         return "certain", (), ()
+    if mend.kind == "spelled" and not _says_what_it_was(context, finding):
+        # A like name alone tells nothing: another member may be about another thing.
+        return "open", (), ("only the names are alike",)
     if mend.kind in ("process", "spelled"):
         rate = rate_of(mend.kind, "all")
         return ("certain" if rate.is_certain else "likely"), (rate,), (rate.text,)
     return "likely", (), ()
+
+
+def _says_what_it_was(context: Context, finding: Finding) -> bool:
+    """Tell whether upstream's platform itself speaks of the lost member beside the new one.
+
+    A field of the capabilities that is called as the key is says as much.
+    """
+    change = finding.mend.changes[0] if finding.mend is not None else None
+    if not isinstance(change, EntryChange) or context.platform_class is None:
+        return False
+    field = str(change.values.get("field") or "")
+    key = str(change.path[1])
+    if field and field.rpartition(".")[2] == key.rpartition(".")[2]:
+        return True
+    lost = (finding.target or "").rpartition(".")[2]
+    reader = context.reader
+    source = reader.release.read(context.platform_class.location.file) if reader else None
+    return bool(lost) and source is not None and lost.encode() in source
 
 
 def _added(entry: Entry, values: Mapping[str, Any]) -> list[Asked]:
@@ -170,26 +206,34 @@ def _added(entry: Entry, values: Mapping[str, Any]) -> list[Asked]:
 
 
 def _ask_who_passes(
-    context: Context, added: Sequence[tuple[Place, Part, Mend, list[Asked]]]
+    added: Sequence[tuple[Place, Part, Mend, list[Asked]]],
+    ways: Mapping[Place, Sequence[FollowingResolver]],
 ) -> None:
-    """Let nobody's word be taken for a parameter that upstream's own calls pass."""
-    asked = {item for *_, items in added for item in items}
-    if not asked or context.reader is None:
-        return
-    found = passed(context.reader.release, asked)
+    """Look whether upstream's calls pass a parameter, in any release for which the edit may hold.
+
+    Only what nobody passes can be ignored unseen: a call that passes it would be refused.
+    """
+    asked: dict[FollowingResolver, set[Asked]] = {}
+    for place, _, _, items in added:
+        for release in ways[place][-1:] if len(ways[place]) < 2 else ways[place][1:]:
+            asked.setdefault(release, set()).update(items)
+    found = {release: passed(release.release, items) for release, items in asked.items()}
     for _, part, mend, items in added:
-        told = [f"{i.parameter} is passed in {_some(found[i])}" for i in items if found[i]]
+        told = []
+        for item in items:
+            where = next((r for r in found if found[r].get(item)), None)
+            if where is not None:
+                told.append(_told_of(item, where.version, found[where][item]))
         if told:
             part.sure = "likely"
             part.evidence = (*part.evidence, *told)
-        elif mend.kind == "parameters":
+        elif items and mend.kind == "parameters":
             names = ", ".join(i.parameter for i in items)
-            said = f"no call in sglang {context.release} passes {names}" if items else ""
-            part.evidence = (*part.evidence, *([said] if said else []))
+            part.evidence = (*part.evidence, f"no call passes {names}")
 
 
-def _some(places: Sequence[Location]) -> str:
+def _told_of(item: Asked, version: str, places: Sequence[Location]) -> str:
     if not places[0].file:
-        return "more files than were looked at"
+        return f"{item.parameter} is a name in more files than were looked at"
     more = f" and {len(places) - 1} more" if places[1:] else ""
-    return f"{places[0]}{more}"
+    return f"{item.parameter} is passed in sglang {version}, {places[0]}{more}"

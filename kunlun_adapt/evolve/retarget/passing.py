@@ -1,4 +1,4 @@
-"""Whether anybody in a release passes a parameter: only what nobody passes may be ignored unseen."""
+"""Whether anybody in a release passes a parameter: what nobody passes may be ignored unseen."""
 
 from __future__ import annotations
 

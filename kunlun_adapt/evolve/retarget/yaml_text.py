@@ -90,6 +90,8 @@ class Draft:
     def add_item(self, document: int, path: Path, item: Mapping[str, Any]) -> None:
         """Add an item at the end of a list, which is made where there is none. Raises EditError."""
         owner, key = _at(self._data[document], path[:-1]), str(path[-1])
+        if dict(item) in (owner.get(key) or ()):
+            return  # another edit brought it already
         if not owner.get(key):
             self.set_values(document, path[:-1], {key: [dict(item)]})
             return
@@ -169,8 +171,20 @@ def _with_value(text: str, document: int, path: Path, there: Any, value: Any) ->
         return _with_parts(text, document, path, there, value)
     if node.kind == "sequence" and not node.flow and isinstance(value, list):
         return _with_items(text, document, path, there, value)
-    gap = " " if node.start == node.end else ""
-    return nodes.replaced(node.start, node.end, gap + flow(value))
+    return _in_one_line(nodes, document, path, flow(value))
+
+
+def _in_one_line(nodes: NodeText, document: int, path: Path, said: str) -> str:
+    """Return the text with a value written behind its key, where it may have stood below it."""
+    node, owner = nodes.node(document, path), nodes.node(document, path[:-1])
+    start = node.start
+    if owner.kind == "mapping" and not node.flow and node.kind != "scalar":
+        key = next(k for k in owner.keys if k.value == path[-1])
+        start = nodes.text.index(":", key.end) + 1
+        said = f" {said}"
+    elif node.start == node.end:
+        said = f" {said}"
+    return nodes.replaced(start, node.end, said)
 
 
 def _with_parts(
@@ -206,9 +220,7 @@ def _with_items(
     """Return the text with a block list changed item by item."""
     kept = [item for item in there if item in items]
     if not kept or [*kept, *(i for i in items if i not in kept)] != items:
-        nodes = NodeText(text)
-        node = nodes.node(document, path)
-        return nodes.replaced(node.start, node.end, flow(items))
+        return _in_one_line(NodeText(text), document, path, flow(items))
     for index in reversed(range(len(there))):
         if there[index] not in items:
             text = _without(text, document, path, index)

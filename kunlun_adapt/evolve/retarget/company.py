@@ -1,0 +1,83 @@
+"""Who goes with a symbol: its users, and what stood beside it. Both say where it went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from kunlun_adapt.upstream import Symbol
+from kunlun_adapt.upstream.following import FollowingResolver
+from kunlun_adapt.upstream.release import module_of
+
+Company = Literal["users or neighbours follow", "nobody follows", "users go elsewhere"]
+
+_DEFINED = ("function", "class")
+
+
+class Users:
+    """Which modules of a release name each of some symbols, found by one pass over its text."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = {name: name.encode() for name in names}
+        self._found: dict[int, dict[str, list[str]]] = {}
+
+    def of(self, reader: FollowingResolver, symbol: Symbol) -> list[str]:
+        """Return the other modules that import a symbol, or the class that it is a member of."""
+        owner, name = owner_of(symbol)
+        if name not in self._names:
+            return []
+        known = self._found.setdefault(id(reader), {})
+        if not known:
+            known.update(self._scanned(reader))
+        return [
+            module
+            for module in known.get(name, ())
+            if module != symbol.module and reader.definition(f"{module}.{name}") == owner
+        ]
+
+    def _scanned(self, reader: FollowingResolver) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {name: [] for name in self._names}
+        for file in reader.release.files():
+            module = module_of(file)
+            if module is None or "/test/" in file:
+                continue
+            source = reader.release.read(file) or b""
+            for name, word in self._names.items():
+                if word in source:
+                    found[name].append(module)
+        return found
+
+
+def owner_of(symbol: Symbol) -> tuple[str, str]:
+    """Return the path and the name of what others import: the symbol, or its class."""
+    name = symbol.qualname.partition(".")[0]
+    return f"{symbol.module}.{name}", name
+
+
+def company(
+    old: FollowingResolver, symbol: Symbol, new: FollowingResolver, place: Symbol, users: list[str]
+) -> Company:
+    """Tell who goes from a symbol of the old release to a place of the new one."""
+    _, name = owner_of(symbol)
+    there, their_name = owner_of(place)
+    now = [new.definition(f"{module}.{name}") for module in users]
+    named = [path for path in now if path is not None]
+    if their_name == name and any(path == there for path in named):
+        return "users or neighbours follow"
+    if named:
+        return "users go elsewhere"
+    gone = set(_definitions(old, symbol.module)) - set(_definitions(new, symbol.module))
+    if (gone - {name}) & set(_definitions(new, place.module)) - set(
+        _definitions(old, place.module)
+    ):
+        return "users or neighbours follow"
+    return "nobody follows"
+
+
+def _definitions(reader: FollowingResolver, module: str) -> Iterator[str]:
+    """Yield the names that a module defines at its top."""
+    table = reader.table(module)
+    if table is not None:
+        for name, bound in table.scope.bindings.items():
+            if any(item.kind in _DEFINED for item in bound):
+                yield name
