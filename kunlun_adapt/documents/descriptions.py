@@ -116,6 +116,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "type": "How upstream is changed: around a call, or a value, member or registry.",
         "impl": "The function or object of ours.",
         "value": "The value that is set, added or registered, in place of an implementation.",
+        "key": "The key under which a hook of type extend puts its one entry into a dict.",
         "takes": "What the implementation gets: a `call`, or upstream's arguments as they are.",
         "process": "The processes that need it; all of them where it is left out.",
         "at": "Where it binds, by releases.",

@@ -222,6 +222,7 @@ class Hook(Strict):
     type: HookType
     impl: Impl | None = None
     value: Scalar | list[Scalar] = None
+    key: Scalar = None
     takes: Literal["call", "arguments"] = "call"
     process: list[Process] | None = None
     profiles: list[ProfileName] = list(PROFILES)
@@ -253,6 +254,10 @@ class Hook(Strict):
                 raise PydanticCustomError(
                     "hook", "a hook that takes upstream's arguments as they are maps none of them"
                 )
+        if self.key is not None and (self.type != "extend" or isinstance(self.value, list)):
+            raise PydanticCustomError(
+                "hook", "key is for a hook of type extend that puts one entry into a dict"
+            )
         shows = self.type == "register"
         if any(a.readback is not None and not shows for a in self.at) or (
             shows and not open_ and any(a.readback is None for a in self.at)

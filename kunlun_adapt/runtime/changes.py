@@ -112,6 +112,25 @@ def extend(target: str, value: Any, places: tuple[str, ...]) -> Callable[[], str
     return fault
 
 
+def put(target: str, key: Any, value: Any, places: tuple[str, ...]) -> Callable[[], str]:
+    """Give an upstream dict, and its copies at `places`, an entry; return the read-back."""
+    for place in (target, *places):
+        lookup(place)[key] = value
+
+    def fault() -> str:
+        for place in (target, *places):
+            missing = _missing_in(place, lookup(place), key, None)
+            if missing or not _same(lookup(place)[key], value):
+                return missing or f"{place}[{key!r}] is {lookup(place)[key]!r}, not ours"
+        return ""
+
+    return fault
+
+
+def _same(held: Any, value: Any) -> bool:
+    return held is value or (isinstance(value, PLAIN) and bool(held == value))
+
+
 def register(
     target: str,
     values: Any,

@@ -88,11 +88,22 @@ class HookInstaller:
         target: str,
         *,
         value: Any = None,
+        key: Any = None,
         repair: tuple[str, ...] = (),
         **how: Any,
     ) -> None:
-        """Add entries to an upstream list or set; what is there already is not added again."""
-        self._change(id, lambda ours: changes.extend(target, _either(ours, value), repair), **how)
+        """Add entries to an upstream list or set, or the one of `key` to a dict.
+
+        What a list holds already is not added again.
+        """
+
+        def make(ours: Any) -> Callable[[], str]:
+            entry = _either(ours, value)
+            if key is not None:
+                return changes.put(target, key, entry, repair)
+            return changes.extend(target, entry, repair)
+
+        self._change(id, make, **how)
 
     def register(
         self,

@@ -35,6 +35,7 @@ class HookText:
     decorates: bool
     readback: tuple[str, ...]
     takes_arguments: bool
+    key: str | None
 
 
 def hook_texts(plan: Plan) -> tuple[HookText, ...]:
@@ -88,6 +89,7 @@ def _hook(item: HookBinding, reader: str) -> HookText:
         decorates=hook.type == "register" and _decorates(item, symbol),
         readback=_readback(item),
         takes_arguments=hook.takes == "arguments" and not whole_class,
+        key=None if hook.key is None else literal(hook.key),
     )
 
 

@@ -209,3 +209,38 @@ def test_its_signature_is_compared_without_the_platform(tmp_path: Path) -> None:
 def test_the_class_must_be_there_and_be_one(tmp_path: Path, base: str, code: str) -> None:
     bench = Bench(tmp_path).edit(MAP, "  probe:", f'  base: "our_impls:{base}"\n  probe:')
     assert code in {f.code for f in bench.findings()}
+
+
+CHOICES = "    type: extend\n    value: [kunlun]\n"
+
+
+def keyed(tmp_path: Path, table: str, key: str) -> list[str]:
+    bench = Bench(tmp_path).edit("sglang/srt/utils/common.py", '["triton"]', table)
+    bench = bench.edit(MAP, CHOICES, f"    type: extend\n    {key}\n")
+    return [f.message for f in bench.findings() if f.code == "KA104"]
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "said"),
+    [
+        ("{}", "key: kunlun\n    value: 1", None),
+        ("dict()", 'key: kunlun\n    impl: "our_impls:Pool"', None),
+        ("defaultdict(list)", "key: kunlun\n    value: 1", None),
+        ("[1]", "value: [kunlun]", None),
+        ("{1, 2}", "value: [kunlun]", None),
+        ("made()", "value: [kunlun]", None),
+        ("made()", "key: kunlun\n    value: 1", None),
+        ('{"a": 1}', "value: [kunlun]", "a dict, which takes an entry under a key"),
+        ("[1]", "key: kunlun\n    value: 1", "has no keys"),
+    ],
+)
+def test_an_entry_goes_under_a_key(tmp_path: Path, table: str, key: str, said: str | None) -> None:
+    found = keyed(tmp_path, table, key)
+    assert (said is None) == (found == []) and (said or "") in "".join(found)
+
+
+@pytest.mark.parametrize("type", ["set", "register"])
+def test_no_other_type_has_a_key(tmp_path: Path, type: str) -> None:
+    old, new = "    type: extend\n", f"    type: {type}\n    key: kunlun\n"
+    messages = [f.message for f in Bench(tmp_path).edit(MAP, old, new).findings()]
+    assert any("key is for a hook of type extend" in m for m in messages)

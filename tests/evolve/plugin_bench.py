@@ -47,6 +47,14 @@ MORE_UPSTREAM = {
 
         def register_nothing(fn):
             return fn
+
+        NAMES = []
+
+        def add_names(names):
+            NAMES.extend(names)
+
+        def note(name, fn):
+            BACKENDS[name] = fn
         """,
     "sglang/srt/models/registry.py": """\
         class _ModelRegistry:

@@ -64,6 +64,8 @@ HOOKS: list[tuple[str, str, Any]] = [
         "register",
         "ops:fused_experts",
     ),
+    # an entry of a dict
+    (f"{REGISTRY}.ATTENTION_BACKENDS", "extend", "ops:create_backend"),
     # never called
     (f"{COMMON}.is_hip", "replace", "hooks:vanished"),
 ]  # fmt: skip
@@ -186,7 +188,6 @@ def test_what_was_left(adoption: Adoption) -> None:
             ("unreached", install, line("utils.common.is_hip")),
             ("unsupported", install, line("DEFAULT_PORT_FOR_ACME")),
             ("unsupported", ops, line('@register_fused_func("none"', registered)),
-            ("unsupported", ops, line('ATTENTION_BACKENDS["acme_dict"]', registered)),
         ]
     )
 

@@ -209,7 +209,7 @@ def register():
     registry.register_handler(1, "x", create)
     registry.register_second(1, "second", create)
     registry.register_nothing(create)
-    registry.BACKENDS["direct"] = create
+    registry.register_handler(weight=2, name="y", fn=create)
 """)
     place = "sglang.srt.layers.attention.registry"
     said = [
@@ -220,6 +220,7 @@ def register():
         ("register_attention_backend", ["ours"], {"target": f"{place}.BACKENDS"}),
         ("register_attention_backend", ["ours_sparse"], {"target": f"{place}.BACKENDS"}),
         ("register_handler", [1, "x"], {"target": f"{place}.HANDLERS"}),
+        ("register_handler", [2, "y"], {"target": f"{place}.HANDLERS"}),
         ("register_nothing", None, None),
         ("register_pair", ["none", "ours"], None),
         ("register_second", [1, "second"], {"target": f"{place}.BACKENDS", "key": "second"}),
@@ -227,7 +228,7 @@ def register():
     by = {target.rpartition(".")[2]: hook for target, hook in hooks(found).items()}
     assert by["register_pair"]["status"] == by["register_nothing"]["status"] == "planned"
     assert "status" not in by["register_attention_backend"]
-    assert [reason for reason, _, _ in left(found)] == ["unsupported"] * 3
+    assert [reason for reason, _, _ in left(found)] == ["unsupported"] * 2
 
 
 def test_operators_with_upstreams_own_reference(bench: PluginBench) -> None:
@@ -302,7 +303,9 @@ def register():
         ("common.brand_new = 1", "unsupported"),
         ("del common.set_affinity", "unsupported"),
         ("common.CHOICES.remove('triton')", "unsupported"),
-        ("registry.BACKENDS['x'] = ours", "unsupported"),
+        ("registry.BACKENDS[ours] = ours", "unsupported"),
+        ("registry.register_second(name='x', fn=ours)", "unsupported"),
+        ("registry.register_handler(1, ours, 'x')", "unsupported"),
         ("exec(os.environ['X'])", "unsupported"),
         ("sys.meta_path.insert(0, ours)", "unsupported"),
         ("common.set_affinity().attribute = ours", "unsupported"),
@@ -480,3 +483,39 @@ def test_top_level_modules_that_the_project_names(bench: PluginBench) -> None:
         },
     )
     assert list(hooks(bench.read(root))) == [AFFINITY]
+
+
+def test_entries_of_dicts_and_functions_that_extend_lists(bench: PluginBench) -> None:
+    found = bench.adopt("""
+from sglang.srt.layers.attention.registry import BACKENDS, add_names, note
+
+def ours(runner):
+    return None
+
+def register():
+    BACKENDS["function"] = ours
+    registry.BACKENDS.setdefault("value", 3)
+    registry.BACKENDS.update({"text": "gloo", "made": lambda: None})
+    add_names(["one", "two"])
+    add_names(names=["three"])
+    note("four", ours)
+""")
+    place = "sglang.srt.layers.attention.registry"
+    said = [
+        (h["at"][0]["target"], h["type"], h.get("key"), h.get("value"), h.get("impl"))
+        for h in the_map(found)["hooks"]
+    ]
+    impl = "ours.install:ours"
+    assert sorted(said, key=str) == sorted(
+        [
+            (f"{place}.BACKENDS", "extend", "function", None, impl),
+            (f"{place}.BACKENDS", "extend", "value", 3, None),
+            (f"{place}.BACKENDS", "extend", "text", "gloo", None),
+            (f"{place}.BACKENDS", "extend", "made", None, None),
+            (f"{place}.NAMES", "extend", None, ["one", "two"], None),
+            (f"{place}.NAMES", "extend", None, ["three"], None),
+            (f"{place}.note", "register", None, ["four"], impl),
+        ],
+        key=str,
+    )
+    assert [reason for reason, _, _ in left(found)] == ["implementation"]

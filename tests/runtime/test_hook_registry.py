@@ -399,3 +399,24 @@ def test_a_class_takes_no_arguments(home: ModuleType, installer: HookInstaller) 
         "raw", "sglang.home.act", impl="our_hooks:raw", takes_arguments=True, required=False
     )
     assert "is no function" in (ledger.LEDGER.entries["raw"].detail or "")
+
+
+@pytest.mark.parametrize(
+    ("how", "held"), [({"value": 3}, 3), ({"impl": "our_hooks:raw"}, Raw)], ids=["value", "impl"]
+)
+def test_an_entry_of_a_dict(
+    home: ModuleType, installer: HookInstaller, how: dict[str, Any], held: Any
+) -> None:
+    vars(sys.modules["our_hooks"])["raw"] = Raw
+    table = vars(home)["TABLE"] = {"theirs": 1}
+    installer.extend("entry", "sglang.home.TABLE", key="ours", required=True, **how)
+    assert table == {"theirs": 1, "ours": held}
+    assert ledger.LEDGER.entries["entry"].state == "applied"
+    table["ours"] = 4
+    installer.made[-1].read_back()
+    assert "is 4, not ours" in (ledger.LEDGER.entries["entry"].detail or "")
+
+
+def test_an_entry_of_what_is_no_dict(home: ModuleType, installer: HookInstaller) -> None:
+    installer.extend("entry", "sglang.home.FLAG", key="ours", value=1, required=False)
+    assert ledger.LEDGER.entries["entry"].state == "failed"

@@ -154,13 +154,30 @@ class _Bindings(Registrations):
             if event.called:
                 self._leave("unsupported", event, f"{event.shown}: {target} is no list")
             return
-        if event.kind or not storable:
+        if event.kind == "entry":
+            self._entry(target, event)
+        elif event.kind or not storable:
             what = f"{event.shown}: only plain values can be added to a list of upstream's"
-            if event.kind == "entry":
-                what = f"{event.shown} = …: an entry of a dict of upstream's"
+            self._leave("unsupported", event, what)
+        else:
+            value = [v for _, v in known]
+            self._add_hook(target, {"type": "extend", "value": value}, event)
+
+    def _entry(self, target: str, event: Event) -> None:
+        """An entry of a dict: a plain key, and what goes under it."""
+        key_known, key = plain(event.values[0])
+        known, value = plain(event.value)
+        if not key_known or key is None or not isinstance(key, PLAIN):
+            what = f"{event.shown} = …: the key is no plain value"
             self._leave("unsupported", event, what)
             return
-        self._add_hook(target, {"type": "extend", "value": [v for _, v in known]}, event)
+        entry: Entry = {"type": "extend", "key": key}
+        if known and value is not None and isinstance(value, PLAIN):
+            entry["value"] = value
+        else:
+            self._with_implementation(entry, event)
+        self._hooked.pop((target, "extend"), None)
+        self._add_hook(target, entry, event)
 
     def _environment(self, event: Event) -> None:
         value = text_of(event.value)

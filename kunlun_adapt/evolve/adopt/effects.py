@@ -78,7 +78,7 @@ class Effects(PlainCalls):
         if upstream and leaf in _LISTS and "()" not in name:
             self._extend(name, leaf, args, place)
             return made
-        if upstream and (leaf.startswith("register") or ".register" in name):
+        if upstream and (leaf.startswith("register") or ".register" in name or self.fills(name)):
             self.pending.append((made, place, self.conditions(), self.called))
             return made
         return self._elsewhere(name, leaf, args, keywords, node, scope) or made
@@ -147,6 +147,10 @@ class Effects(PlainCalls):
                 self._registered(item[0], first, item[1])
                 return first
         return first if isinstance(first, (Function, ClassValue)) else Unknown("made outside")
+
+    def fills(self, name: str) -> bool:
+        """Tell whether a function of upstream's, called at the start, fills one of its tables."""
+        return False
 
     def settle(self) -> None:
         """Keep the registrations that were called as they are, with no decorated function."""

@@ -114,7 +114,9 @@ class Maker:
             "why": self._why(event),
             "family": slug_of(target),
         }
-        whole |= {k: entry[k] for k in ("status", "type", "impl", "value", "takes") if k in entry}
+        whole |= {
+            k: entry[k] for k in ("status", "type", "impl", "key", "value", "takes") if k in entry
+        }
         whole["at"] = [at]
         self._hooked.setdefault((target, entry["type"]), whole)
         self.bound.hooks.append(whole)

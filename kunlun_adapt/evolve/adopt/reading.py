@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kunlun_adapt.evolve.adopt.events import Event, Place
 from kunlun_adapt.evolve.adopt.frames import Frame, TooLong
 from kunlun_adapt.evolve.adopt.left import Left
+from kunlun_adapt.evolve.adopt.registries import registry_of
 from kunlun_adapt.evolve.adopt.sources import Sources
 from kunlun_adapt.evolve.adopt.statements import Statements
 from kunlun_adapt.evolve.adopt.values import (
@@ -40,6 +41,7 @@ class Reader(Statements):
         super().__init__(sources)
         self._resolver = resolver
         self._begun: set[str] = set()
+        self._fills: dict[str, bool] = {}
 
     def run_module(self, name: str) -> None:
         """Read a module's statements, unless that has begun already."""
@@ -62,6 +64,13 @@ class Reader(Statements):
             self.fresh()
         finally:
             self.frames = frames
+
+    def fills(self, name: str) -> bool:
+        if not self.called or "()" in name:
+            return False
+        if name not in self._fills:
+            self._fills[name] = registry_of(name, self._resolver, 0) is not None
+        return self._fills[name]
 
     def is_object(self, name: str) -> bool:
         found = self._resolver.resolve(name) if name.startswith("sglang.") else None

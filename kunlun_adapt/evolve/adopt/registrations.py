@@ -120,8 +120,10 @@ class Registrations(Maker):
         if target is None or not is_dotted(target):
             self._unnamed(event)
             return
-        values, impl, fault = self._registered(event)
         found = registry_of(target, self._resolver)
+        if found is not None and found.spreads and self._spread(found, event):
+            return
+        values, impl, fault = self._registered(event)
         fault = fault or self._unread_back(target, found)
         entry: Entry = {"type": "register"}
         if values:
@@ -138,6 +140,15 @@ class Registrations(Maker):
         if fault:
             self._leave("unsupported", event, fault, *([id] if id else []))
 
+    def _spread(self, found: Registry, event: Event) -> bool:
+        """Add what a function adds, entry by entry, to one of upstream's lists."""
+        given = [*event.values, *event.keywords.values()]
+        known, entries = plain(given[0]) if len(given) == 1 else (False, None)
+        listed = known and isinstance(entries, list) and all(isinstance(e, PLAIN) for e in entries)
+        if listed:
+            self._add_hook(found.table, {"type": "extend", "value": entries}, event)
+        return listed
+
     def _unread_back(self, target: str, found: Registry | None) -> str:
         """Return why it could not be seen whether a registration took effect, "" where it can."""
         if not isinstance(self._resolver.resolve(target), Symbol):
@@ -150,12 +161,7 @@ class Registrations(Maker):
 
     def _readback(self, target: str, found: Registry, values: list[Any]) -> Entry:
         """Return where a registration must show; the first value is the key unless stated."""
-        symbol = self._resolver.resolve(target)
-        names = (
-            list(symbol.signature.names) if isinstance(symbol, Symbol) and symbol.signature else []
-        )
-        if isinstance(symbol, Symbol) and symbol.kind in ("method", "classmethod"):
-            names = names[1:]
+        names = self._names_of(target)
         readback: Entry = {"target": found.table}
         index = names.index(found.key) if found.key in names else 0
         if 0 < index < len(values):
@@ -167,19 +173,36 @@ class Registrations(Maker):
         values: list[Any] = []
         impls: list[str] = []
         fault = ""
-        given = [*event.values, *event.keywords.values()]
-        if event.value is not None:
-            given.append(event.value)
-        for value in given:
+        given, by_name = self._in_order(event)
+        for value in [*given, *([event.value] if event.value is not None else [])]:
             known, content = plain(value)
             if known and isinstance(content, PLAIN):
+                if impls:
+                    fault = "passes values after the implementation, which `register` does not do"
                 values.append(content)
             elif (impl := implementation(value, self._resolver)) is not None:
                 impls.append(impl)
             else:
                 fault = unnamed_why(value)
-        if event.keywords:
-            fault = f"passes {', '.join(event.keywords)} by name, which `register` does not do"
+        if by_name:
+            fault = f"passes {', '.join(by_name)} by name, which `register` does not do"
         if len(impls) > 1:
             fault = f"registers several objects at once: {', '.join(impls)}"
         return values, impls[0] if impls else None, fault
+
+    def _in_order(self, event: Event) -> tuple[list[Value], list[str]]:
+        """Return a call's arguments by position, as far as they can be, and those left by name."""
+        given, named = list(event.values), dict(event.keywords)
+        for name in self._names_of(event.target or "")[len(given) :]:
+            if name not in named:
+                break
+            given.append(named.pop(name))
+        return given, list(named)
+
+    def _names_of(self, target: str) -> list[str]:
+        """Return the parameters of a function of upstream's, without the receiver."""
+        symbol = self._resolver.resolve(target)
+        if not isinstance(symbol, Symbol) or symbol.signature is None:
+            return []
+        bound = symbol.kind in ("method", "classmethod")
+        return list(symbol.signature.names)[1 if bound else 0 :]

@@ -15,12 +15,14 @@ _DEEPEST = 3
 class Registry:
     """A table of upstream's; `key` is the parameter by which it is filled.
 
-    None where that is no parameter as it is; a list has no keys.
+    None where that is no parameter as it is; a list has no keys. `spreads` tells that the function
+    adds each entry of a list that it gets.
     """
 
     table: str
     key: str | None
     is_list: bool
+    spreads: bool = False
 
 
 def registry_of(target: str, resolver: Resolver, depth: int = _DEEPEST) -> Registry | None:
@@ -33,31 +35,33 @@ def registry_of(target: str, resolver: Resolver, depth: int = _DEEPEST) -> Regis
     if not isinstance(symbol, Symbol) or not isinstance(node, ast.FunctionDef):
         return None
     owner = symbol.qualname.rpartition(".")[0]
-    for table, key in _filled(node):
+    for table, key, spreads in _filled(node):
         path = _path(table, symbol.module, owner, node)
         if path is not None and isinstance(resolver.resolve(path), Symbol):
             named = key.id if isinstance(key, ast.Name) else None
             known = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
-            return Registry(path, named if named in known else None, key is None)
+            return Registry(path, named if named in known else None, key is None, spreads)
     if depth:
         for name in _called(node):
             inner = f"{symbol.module}.{name}"
             found = registry_of(inner, resolver, depth - 1) if inner != target else None
             if found is not None:
-                return Registry(found.table, None, found.is_list)
+                return Registry(found.table, None, found.is_list, found.spreads)
     return None
 
 
-def _filled(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    """Yield the containers that a body puts entries into, and their keys."""
+def _filled(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None, bool]]:
+    """Yield the containers that a body puts entries into, their keys, and whether many at once."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Assign) and isinstance(inner.targets[0], ast.Subscript):
-            yield inner.targets[0].value, inner.targets[0].slice
-        elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
-            if inner.func.attr in ("append", "add") and inner.args:
-                yield inner.func.value, None
-            elif inner.func.attr == "setdefault" and inner.args:
-                yield inner.func.value, inner.args[0]
+            yield inner.targets[0].value, inner.targets[0].slice, False
+        elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.args:
+            if inner.func.attr in ("append", "add"):
+                yield inner.func.value, None, False
+            elif inner.func.attr == "extend":
+                yield inner.func.value, None, True
+            elif inner.func.attr == "setdefault":
+                yield inner.func.value, inner.args[0], False
 
 
 def _called(node: ast.AST) -> Iterator[str]:
