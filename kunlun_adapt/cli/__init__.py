@@ -21,6 +21,7 @@ COMMANDS = (
     "explain",
     "lock",
     "diff",
+    "retarget",
     "adopt",
     "schema",
     "serve",

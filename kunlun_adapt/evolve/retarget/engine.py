@@ -110,7 +110,7 @@ def retarget(job: Job) -> Retargeted:
         )
     texts = _proved(job, works)
     after, texts, claim = _claimed(job, document.model.sglang, texts)
-    accounts = [replace(w.account) for w in works.values() if w.account is not None]
+    accounts = [replace(w.account, taken=w.chosen) for w in works.values() if w.account is not None]
     accounts += [general(f) for f in {_key(f): f for f in rest}.values()]
     return Retargeted(
         release=job.new.version,

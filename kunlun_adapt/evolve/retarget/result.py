@@ -33,6 +33,15 @@ class Account:
     range: str | None = None
     review: tuple[str, ...] = ()
     upstream: str | None = None
+    added: Mapping[str, Any] = field(default_factory=dict)
+    """What a list gets beside: an exclusion, or what an entry needs to be spelled."""
+    taken: bool = False
+    """Whether the edit is made: certain, or accepted."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether a longer range is all that there is to it."""
+        return not self.values and not self.added and not self.says
 
     @property
     def confidence(self) -> float | None:
@@ -52,7 +61,9 @@ class Account:
             "range": self.range,
             "values": dict(self.values),
             "entry": dict(self.entry),
+            "added": dict(self.added),
             "review": list(self.review),
+            "taken": self.taken,
             "file": self.position.file,
             "line": self.position.line,
             "upstream": self.upstream,
