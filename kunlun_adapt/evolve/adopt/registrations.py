@@ -174,7 +174,8 @@ class Registrations(Maker):
         impls: list[str] = []
         fault = ""
         given, by_name = self._in_order(event)
-        for value in [*given, *([event.value] if event.value is not None else [])]:
+        given += [*by_name.values(), *([event.value] if event.value is not None else [])]
+        for value in given:
             known, content = plain(value)
             if known and isinstance(content, PLAIN):
                 if impls:
@@ -190,14 +191,14 @@ class Registrations(Maker):
             fault = f"registers several objects at once: {', '.join(impls)}"
         return values, impls[0] if impls else None, fault
 
-    def _in_order(self, event: Event) -> tuple[list[Value], list[str]]:
+    def _in_order(self, event: Event) -> tuple[list[Value], dict[str, Value]]:
         """Return a call's arguments by position, as far as they can be, and those left by name."""
         given, named = list(event.values), dict(event.keywords)
         for name in self._names_of(event.target or "")[len(given) :]:
             if name not in named:
                 break
             given.append(named.pop(name))
-        return given, list(named)
+        return given, named
 
     def _names_of(self, target: str) -> list[str]:
         """Return the parameters of a function of upstream's, without the receiver."""
