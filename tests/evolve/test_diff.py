@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from kunlun_adapt.evolve.diff import Risk
+from kunlun_adapt.evolve.diff.code import MOST, TOO_LONG, code_diff
+from kunlun_adapt.upstream import Location
 from tests.check.bench import MAP, Bench
 from tests.evolve.diffs import NEW, OLD, Pair, change, fact, item
 
@@ -39,7 +41,7 @@ def test_equal_releases_have_no_changes(pair: Pair) -> None:
          "new required pp_size; pp_size before what was there"),
         ("(gpu_id, tp_size, nnodes=1)", "(tp_size, gpu_id, nnodes=1)", "signature", "another order"),
         ("return gpu_id", "return gpu_id + 1", "body", "the body changed"),
-        ("def set_affinity", "async def set_affinity", "kind", "a async function, was a function"),
+        ("def set_affinity", "async def set_affinity", "kind", "async function, was function"),
         ("def set_affinity", "@cache\n        def set_affinity", "decorators", "@cache, was none"),
     ],
 )  # fmt: skip
@@ -314,3 +316,37 @@ def test_changes_come_by_landing_and_then_by_risk(pair: Pair) -> None:
         ("hook", "medium"),
         ("server_args", "low"),
     ]
+
+
+def test_a_long_diff_is_cut_and_says_so() -> None:
+    before, after = Location("a.py", 10), Location("b.py", 20)
+    short = code_diff("x\n" * 3, "x\n" * 2 + "y\n", before, after)
+    assert short.split("\n")[2:] == ["@@ -10,3 +20,3 @@", " x", " x", "-x", "+y"]
+    long = code_diff("x\n", "\n".join(map(str, range(MOST))), before, after)
+    assert long.split("\n")[-1].startswith("\\ ") and len(long.split("\n")) == MOST + 1
+    huge = code_diff("x\n" * TOO_LONG, "y\n", before, after)
+    assert huge.split("\n")[-1] == "\\ too long to be compared here"
+    assert code_diff(None, "y\n", before, after) == "" == code_diff("y\n", "y\n", before, after)
+
+
+def test_a_method_that_its_class_calls_otherwise(pair: Pair) -> None:
+    runner = "sglang/srt/runner.py"
+    hooked = pair.edit(MAP, "stack:", "stack:").edit(
+        MAP,
+        "  - id: choices\n",
+        '  - id: replaying\n    why: so\n    type: around\n    impl: "our_impls:set_affinity"\n    at:\n'
+        "      - {target: sglang.srt.runner.GraphRunner.replay, args: {batch: batch}, ignores: {skip: $any}}\n"
+        "  - id: choices\n",
+    )
+    calling = (
+        "def again(self):\n                return self.replay(1)\n\n            def replay(self"
+    )
+    both = Pair(
+        hooked.old.edit(runner, "def replay(self", calling),
+        hooked.new.edit(runner, "def replay(self", calling),
+    )
+    found = change(
+        both.edit(runner, "self.replay(1)", "self.replay(1, skip=True)").diff(),
+        "GraphRunner.replay",
+    )
+    assert fact(found, "calls").text == "GraphRunner.again passes skip= too"

@@ -1,4 +1,3 @@
-
 """The migration checklist: what opens a step, and what ticks it off."""
 
 from __future__ import annotations
@@ -114,3 +113,9 @@ def test_families_leave_out_the_steps_of_others(pair: Pair) -> None:
     assert {"activation", "host"} & set(diff.families) == {"activation"}
     only = diff.of_families(["activation"])
     assert {c.family for c in only.changes} == {s.family for s in only.checklist} == {"activation"}
+
+
+def test_a_release_without_a_door_for_plugins_has_one_step(pair: Pair) -> None:
+    closed = pair.drop("sglang/srt/platforms").drop("sglang/srt/plugins")
+    (step,) = closed.diff().checklist
+    assert step.codes == ("KA205",) and not step.done

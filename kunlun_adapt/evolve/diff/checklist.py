@@ -74,7 +74,10 @@ def weighed(sides: Sides, changes: Iterable[Change]) -> tuple[Change, ...]:
 
 def checklist(sides: Sides, changes: Iterable[Change]) -> tuple[Item, ...]:
     """Return the steps: one per change that asks for one, then what else `validate` finds."""
-    items = [item for change in changes if (item := _item(sides, change)) is not None]
+    # Where there is no door for a platform, whatever else falls short only repeats that.
+    closed = sides.new.context.platform_packages_missing
+    steps = () if closed else changes
+    items = [item for change in steps if (item := _item(sides, change)) is not None]
     told = {finding for item in items for finding in item.findings}
     items += _others(sides, (f for f in sides.findings if f not in told))
     return tuple(sorted(items, key=lambda item: (item.done, item.risk.rank)))

@@ -7,9 +7,11 @@ import textwrap
 
 from kunlun_adapt.upstream import Location
 
+CUT = "\\ "
+"""What a row begins with that stands for what is left out."""
 MOST = 400
 """Lines of a diff that are kept."""
-TOO_LONG = 4000
+TOO_LONG = 10_000
 """Lines of two texts together, beyond which comparing them takes longer than reading them."""
 
 
@@ -19,13 +21,13 @@ def code_diff(old: str | None, new: str | None, before: Location, after: Locatio
         return ""
     one, other = _lines(old), _lines(new)
     if len(one) + len(other) > TOO_LONG:
-        return ""
+        return "\n".join([f"--- {before}", f"+++ {after}", f"{CUT}too long to be compared here"])
     head = (str(before), str(after))
     # Line numbers count from the file's first line, as an editor does.
     rows = list(difflib.unified_diff(one, other, *head, lineterm="", n=3))
     rows = [_shifted(row, before.line - 1, after.line - 1) for row in rows]
     if len(rows) > MOST:
-        rows = [*rows[:MOST], f"\\ {len(rows) - MOST} more lines of the diff"]
+        rows = [*rows[:MOST], f"{CUT}{len(rows) - MOST} more lines of the diff"]
     return "\n".join(rows)
 
 

@@ -16,7 +16,7 @@ SHOWN = 4
 def symbol_facts(old: Symbol, new: Symbol) -> Iterator[Fact]:
     """Yield how the definition itself changed: not where it is, nor who uses it."""
     if old.kind != new.kind:
-        yield Fact("kind", f"a {words(new.kind)}, was a {words(old.kind)}")
+        yield Fact("kind", f"{words(new.kind)}, was {words(old.kind)}")
     if old.signature != new.signature:
         yield Fact("signature", signature_change(old.signature, new.signature))
     if old.is_async != new.is_async:

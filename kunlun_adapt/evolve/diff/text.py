@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from kunlun_adapt.diagnostics.report import one_line
+from kunlun_adapt.evolve.diff.code import CUT
 from kunlun_adapt.evolve.diff.records import LANDINGS, Change, FeatureDiff, Item, Risk
 
 
@@ -51,7 +52,10 @@ def about(change: Change) -> str:
 def code_size(change: Change) -> str:
     """Return how many lines the code's diff adds and takes away."""
     more, less = change.lines
-    return f"+{more} −{less}" if change.code else ""
+    if not change.code:
+        return ""
+    cut = change.code.rpartition("\n")[2].startswith(CUT)
+    return f"+{more} −{less}{' and more' if cut else ''}"
 
 
 def _text_lines(change: Change) -> Iterator[str]:
