@@ -519,3 +519,46 @@ def register():
         key=str,
     )
     assert [reason for reason, _, _ in left(found)] == ["implementation"]
+
+
+def test_what_is_known_of_a_list_that_may_hold_more(bench: PluginBench) -> None:
+    found = bench.adopt("""
+import os
+import sys
+import types
+
+NAMES = {"deep_gemm", "flashinfer"}
+
+def names():
+    found = sorted(NAMES)
+    if os.environ.get("MORE"):
+        found.extend(os.environ["MORE"].split(","))
+    return found
+
+def register():
+    for name in list(names()):
+        sys.modules[name] = types.ModuleType(name)
+""")
+    assert sorted(s["module"] for s in the_map(found)["shims"]) == ["deep_gemm", "flashinfer"]
+    assert ("name", "ours/install.py", 18) in left(found)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return importlib.util.find_spec('acme_rt') is not None",
+        "import torch, acme_rt",
+        "from acme_rt.device import count",
+        "importlib.import_module('acme_rt')",
+    ],
+)
+def test_the_probe_is_what_the_entry_point_looks_for(tmp_path: Path, body: str) -> None:
+    files = {
+        "pyproject.toml": PROJECT,
+        "ours/install.py": "def register():\n    import other\n",
+        "ours/__init__.py": "import numpy\nfrom .probe import there\n\ndef activate():\n"
+        "    return 'ours.P' if there() else None\n",
+        "ours/probe.py": f"import importlib.util, os\n\ndef there():\n    {body}\n",
+    }
+    found = PluginBench(tmp_path).read(write(tmp_path / "plugin", files))
+    assert the_map(found)["device"]["probe"]["module"].partition(".")[0] == "acme_rt"

@@ -96,7 +96,10 @@ class Effects(PlainCalls):
         if name == "builtins.setattr" and len(args) > 2:
             self.set_attribute(args[0], text_of(args[1]), args[2], node, scope)
             return Const(None)
+        if leaf == "find_spec" and args:
+            self.probe(text_of(args[0]))
         if name in ("importlib.import_module", "builtins.__import__") and args:
+            self.probe(text_of(args[0]))
             return self._import(args, scope)
         if name in ("pkgutil.resolve_name",) and (text := text_of(args[0] if args else None)):
             return self.resolved(text.replace(":", "."))

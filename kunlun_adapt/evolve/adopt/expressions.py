@@ -388,6 +388,11 @@ class Expressions(Track):
         return None
 
 
+def known_items(value: ListValue | DictValue) -> list[Value]:
+    """Return what is known of a container, whatever else may be in it."""
+    return list(value.items) if isinstance(value, ListValue) else [key for key, _ in value.items]
+
+
 def fields_of(cls: ClassValue) -> list[str]:
     """Return the annotated names of a class body, which a dataclass or a tuple is made of."""
     return [

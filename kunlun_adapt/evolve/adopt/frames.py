@@ -50,6 +50,9 @@ class Track:
         self.scopes: dict[str, Scope] = {}
         self.seen: set[int] = set()
         self.called = True
+        self.probing = False
+        self.probed: list[str] = []
+        """What the platform's entry point has looked for, while `probing`."""
         self._steps = 0
         self._said: set[object] = set()
 
@@ -70,6 +73,11 @@ class Track:
     def place(self, scope: Scope, node: ast.AST) -> Place:
         module = self.sources.modules.get(scope.module)
         return Place(module.file if module else scope.module, getattr(node, "lineno", 1))
+
+    def probe(self, module: str | None) -> None:
+        """Note what is looked for while it is decided whether the device is there."""
+        if self.probing and module and module not in self.probed:
+            self.probed.append(module)
 
     def conditions(self) -> tuple[Condition, ...]:
         """Return every condition under which the statement at hand runs, each once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kunlun_adapt.evolve.adopt.expressions import MOST_ITEMS, MOST_TEXT, Expressions
+from kunlun_adapt.evolve.adopt.expressions import MOST_ITEMS, MOST_TEXT, Expressions, known_items
 from kunlun_adapt.evolve.adopt.values import (
     Const,
     DictValue,
@@ -109,6 +109,8 @@ class PlainCalls(Expressions):
         first = self.items_of(args[0]) if args else []
         if leaf in ("list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"):
             if first is None:
+                if isinstance(args[0], (ListValue, DictValue)):
+                    return ListValue(known_items(args[0]), more=True)
                 return ListValue([], more=True)
             return ListValue(first[::-1] if leaf == "reversed" else first)
         if leaf == "dict":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ast
+import sys
 from dataclasses import dataclass
 
 from kunlun_adapt.evolve.adopt.events import Event, Place
 from kunlun_adapt.evolve.adopt.frames import Frame, TooLong
 from kunlun_adapt.evolve.adopt.left import Left
+from kunlun_adapt.evolve.adopt.project import PLATFORMS, EntryPoint
 from kunlun_adapt.evolve.adopt.registries import registry_of
 from kunlun_adapt.evolve.adopt.sources import Sources
 from kunlun_adapt.evolve.adopt.statements import Statements
@@ -88,14 +89,16 @@ class Reader(Statements):
             return Const(found.module)
         return Const(found.qualname if attribute == "__qualname__" else found.name)
 
-    def start(self, module: str, attribute: str) -> None:
+    def start(self, entry: EntryPoint) -> None:
         """Do what SGLang does with an entry point: import the module, call the function."""
-        self.run_module(module)
-        found = self.imported(module)
-        for part in attribute.split(".") if attribute else ():
+        self.run_module(entry.module)
+        found = self.imported(entry.module)
+        for part in entry.attribute.split(".") if entry.attribute else ():
             found = self.attribute(found, part)
         if isinstance(found, Function):
+            self.probing = entry.group == PLATFORMS
             self.guarded(found, [])
+            self.probing = False
 
     def guarded(self, function: Function, args: list[Value]) -> Value:
         """Follow a function as far as is worth it."""
@@ -121,7 +124,7 @@ def read_plugin(sources: Sources, resolver: Resolver) -> Reading:
             what = f"the entry point {entry.name} names {entry.module}, which is not here"
             reader.left.append(Left("file", entry.file, 1, what))
     for entry in starts:
-        reader.start(entry.module, entry.attribute)
+        reader.start(entry)
     for name in sources.modules:
         reader.run_module(name)
     reader.called = not starts  # without an entry point anything may be what starts it
@@ -154,7 +157,7 @@ def class_path(reading: Reading) -> list[tuple[str, Place]]:
     for entry in reading.sources.project.entry_points:
         scope = reading.reader.scopes.get(entry.module)
         function = scope.names.get(entry.attribute) if scope is not None else None
-        if entry.group.endswith("platforms") and isinstance(function, Function):
+        if entry.group == PLATFORMS and isinstance(function, Function):
             text = text_of(reading.reader.guarded(function, []))
             place = reading.reader.place(function.scope, function.node)
             if text is not None:
@@ -164,27 +167,8 @@ def class_path(reading: Reading) -> list[tuple[str, Place]]:
 
 def probe_of(reading: Reading) -> str | None:
     """Return the module that the platform's entry point looks for before it says yes."""
-    for entry in reading.sources.project.entry_points:
-        scope = reading.reader.scopes.get(entry.module)
-        function = scope.names.get(entry.attribute) if scope is not None else None
-        if entry.group.endswith("platforms") and isinstance(function, Function):
-            for node in ast.walk(function.node):
-                name = _looked_for(node)
-                if name is not None and not reading.reader.is_plugin(name):
-                    return name
-    return None
-
-
-def _looked_for(node: ast.AST) -> str | None:
-    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-        called = ast.unparse(node.func).rpartition(".")[2]
-        text = node.args[0].value
-        if called in ("find_spec", "import_module", "find_loader") and isinstance(text, str):
-            return text
-    if isinstance(node, ast.Try):
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Import):
-                outside = [a.name for a in inner.names if not a.name.startswith("sglang")]
-                if outside and outside[0] not in ("torch", "os", "sys"):
-                    return outside[0]
+    for name in reading.reader.probed:
+        outside = name.partition(".")[0] not in ("sglang", "torch", *sys.stdlib_module_names)
+        if outside and not reading.reader.is_plugin(name):
+            return name
     return None

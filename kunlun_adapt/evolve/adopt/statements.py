@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kunlun_adapt.evolve.adopt.calls import Calls
 from kunlun_adapt.evolve.adopt.events import Condition
-from kunlun_adapt.evolve.adopt.expressions import MOST_ITEMS, joined
+from kunlun_adapt.evolve.adopt.expressions import MOST_ITEMS, joined, known_items
 from kunlun_adapt.evolve.adopt.values import (
     ClassValue,
     Const,
@@ -113,6 +113,7 @@ class Statements(Calls):
 
     def _run_Import(self, node: ast.Import, scope: Scope) -> str | None:
         for alias in node.names:
+            self.probe(alias.name)
             found = self.imported(alias.name)
             if alias.asname:
                 bound = isinstance(found, External)
@@ -124,6 +125,7 @@ class Statements(Calls):
 
     def _run_ImportFrom(self, node: ast.ImportFrom, scope: Scope) -> str | None:
         source = self._source_of(node, scope)
+        self.probe(source)
         held = self.imported(source) if source else Unknown("a module above the plugin")
         for alias in node.names:
             if alias.name != "*":
@@ -247,15 +249,18 @@ class Statements(Calls):
         return None
 
     def _run_For(self, node: ast.For | ast.AsyncFor, scope: Scope) -> str | None:
-        items = self.items_of(self.value(node.iter, scope))
+        iterated = self.value(node.iter, scope)
+        items = self.items_of(iterated)
         held = len(self.frame.guards)
         if items is None or len(items) > MOST_ITEMS:
+            items = []
+            if isinstance(iterated, (ListValue, DictValue)):  # some are known, and there are more
+                items = known_items(iterated)[:MOST_ITEMS]
             text = f"for each of {ast.unparse(node.iter)[:80]}"
             with self.under(Condition(text, self.place(scope, node))):
                 self.assign(node.target, Unknown("an item of an open loop", True), scope)
                 self.block(node.body, scope)
             del self.frame.guards[held:]
-            return None
         for item in items:
             self.assign(node.target, item, scope)
             ended = self.block(node.body, scope)
