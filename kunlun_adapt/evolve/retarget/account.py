@@ -29,7 +29,7 @@ def account_of(work: Work, context: Context, context_of: Callable[[str], Context
     group, parts = work.group, work.parts
     values, clash = _merged(parts)
     item = any(part.item is not None and not part.values for part in parts)
-    work.ranges = None if item else place_entry(group, values, context_of)
+    work.ranges = None if item else place_entry(group, values, context_of, _forms(parts, values))
     for part in parts:
         if part.item is not None and work.ranges is not None and work.ranges.new is not None:
             # What goes with an entry holds from where on the entry does.
@@ -114,6 +114,16 @@ def _outcome(parts: Iterable[Part], edits: bool) -> Outcome:
     if "likely" in sure:
         return "proposed"
     return "carried" if edits else "held"
+
+
+def _forms(parts: Iterable[Part], values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what an entry may be on the way: moved in part, or with some of the values."""
+    moved = [form for part in parts for form in part.forms]
+    where = {k: v for k, v in values.items() if k in ("target", "call")}
+    rest = {k: v for k, v in values.items() if k not in where}
+    places = [{}, *moved, where]
+    forms = [{**place, **more} for place in places for more in ([{}, rest] if rest else [{}])]
+    return [form for form in forms if form and form != values]
 
 
 def _merged(parts: Iterable[Part]) -> tuple[dict[str, Any], str | None]:

@@ -232,7 +232,10 @@ def _apply(draft: Draft, place: Place, work: Work) -> None:
     _, document, path = place
     if ranges.new is not None:
         draft.copy_item(document, path, {"sglang": ranges.new, **account.values})
-    if ranges.old is not None and ranges.old != work.group.own:
+    # Each copy comes right after the entry: the last of them first.
+    for text, values in reversed(ranges.between):
+        draft.copy_item(document, path, {"sglang": text, **values})
+    if ranges.old != work.group.own:
         draft.set_values(document, path, {"sglang": ranges.old})
 
 

@@ -39,6 +39,8 @@ class Part:
     evidence: tuple[str, ...] = ()
     rates: tuple[Rate, ...] = ()
     upstream: str | None = None
+    forms: tuple[Mapping[str, Any], ...] = ()
+    """The values that it has on the way, where it moved more than once."""
 
 
 def place_of_change(change: EntryChange | ItemChange) -> Place:
@@ -90,7 +92,9 @@ def _followed(context: Context, item: Lost, found: Followed) -> Part:
     if mend.asks:
         sure, evidence = "open", (*evidence, *mend.asks)
     where = str(found.location) if found.location else None
-    return Part(sure, item.code, says, change.values, None, evidence, rates, where)
+    paths = [step.path for step in found.steps[:-1]]
+    forms = tuple({use.key: path + use.tail} for path in paths if use.key in ("target", "call"))
+    return Part(sure, item.code, says, change.values, None, evidence, rates, where, forms)
 
 
 def _left_out(context: Context, item: Lost, found: Followed) -> ItemChange | None:
@@ -130,7 +134,8 @@ def of_findings(
             continue
         mend = finding.mend
         change = mend.changes[0] if mend is not None and mend.changes else None
-        if mend is None or not isinstance(change, EntryChange):
+        # Whether a member is to be bound on the class that it comes from is for a person to say.
+        if mend is None or not isinstance(change, EntryChange) or mend.kind == "inherited":
             without.append(finding)
             continue
         place = place_of_change(change)

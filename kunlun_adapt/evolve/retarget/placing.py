@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,18 +18,28 @@ ContextOf = Callable[[str], Context]
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """The range of the entry that is there, None where it goes, and that of a new one after it.
+    """The range of the entry that is there, and that of a new one after it, None without one.
 
-    `gaps` are releases on the way for which neither holds.
+    `between` are further entries on the way, each with its range and its other values; `gaps` are
+    releases for which none of all these holds.
     """
 
-    old: str | None
+    old: str
     new: str | None
     gaps: tuple[str, ...] = ()
+    between: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
 
-def place_entry(group: Group, values: Mapping[str, Any], context_of: ContextOf) -> Ranges | None:
-    """Return the ranges with which a group holds for the new release; None where it does so now."""
+def place_entry(
+    group: Group,
+    values: Mapping[str, Any],
+    context_of: ContextOf,
+    forms: Sequence[Mapping[str, Any]] = (),
+) -> Ranges | None:
+    """Return the ranges with which a group holds for the new release; None where it does so now.
+
+    `forms` are other values that the entry may have on the way.
+    """
     release = group.way[-1].version
     if not values and in_range(group.own, release):
         return None
@@ -51,7 +61,38 @@ def place_entry(group: Group, values: Mapping[str, Any], context_of: ContextOf) 
     kept = before[: before.index(end)] if gaps else before
     own = widened(group.own, kept[-1]) if kept else group.own
     others = (*group.others, *group.excluded)
-    return Ranges(ended(own, end), beginning(group.own, low, release, others), gaps)
+    found = {v: _form(group, forms, context_of(v)) for v in (before[len(kept) :] if gaps else ())}
+    stretches = _stretches(found, low)
+    gaps = tuple(v for v, form in found.items() if form is None)
+    new = beginning(group.own, low, release, others)
+    return Ranges(ended(own, end), new, gaps, stretches)
+
+
+def _form(
+    group: Group, forms: Sequence[Mapping[str, Any]], context: Context
+) -> Mapping[str, Any] | None:
+    """Return the first of some values with which the entry holds, {} where it does as it is."""
+    for form in ({}, *forms):
+        if holds(context, group.entry, group.entry.with_values(form)):
+            return form
+    return None
+
+
+def _stretches(
+    found: Mapping[str, Mapping[str, Any] | None], end: str
+) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    """Return the entries on the way: neighbouring releases with the same values share one."""
+    made: list[tuple[str, Mapping[str, Any]]] = []
+    versions = [*found, end]
+    start = 0
+    for i, version in enumerate(found):
+        form = found[version]
+        if i + 1 < len(found) and found[versions[i + 1]] == form:
+            continue
+        if form is not None:
+            made.append((f">={versions[start]},<{versions[i + 1]}", form))
+        start = i + 1
+    return tuple(made)
 
 
 def _longer(group: Group, release: str, way: list[str], as_it_is: list[str]) -> Ranges:
