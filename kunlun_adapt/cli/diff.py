@@ -87,11 +87,11 @@ def diff(
     offline: Offline = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show what changed in upstream for this workspace, by where it lands and by risk.
+    """Show what changed in upstream for this workspace: where it lands, and how risky it is.
 
-    Each step of the migration checklist is open while `validate --beyond-claims` on
-    NEW finds something about it, or while a body that changed is not locked for NEW:
-    run `diff` again to see it ticked off.
+    A step of the migration checklist is open while `validate --beyond-claims`
+    finds something about it on NEW, or while a body that changed is not locked
+    for NEW: run `diff` again to see it ticked off.
 
     Exit codes: 0 fine, 1 a step is open and --check was given, 2 could not do the job.
 
