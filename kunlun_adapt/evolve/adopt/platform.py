@@ -204,6 +204,9 @@ class _Platform:
             return
         if key == _NAME:
             made.device["name"] = slug(text)
+            if slug(text) != text:
+                what = f"{name} is {text!r}, which `device.name` cannot hold; check it"
+                made.left.append(Left("platform", place.file, place.line, what))
         else:
             profile[_TEXTS[key]] = text
         made.taken.append(Taken(f"factory/{key}", "factory", name, place.file, place.line))
