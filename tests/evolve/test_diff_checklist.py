@@ -100,6 +100,14 @@ def test_open_steps_come_first_and_the_gravest_of_them_before_others(pair: Pair)
     edited = pair.edit(COMMON, "tp_size, nnodes=1)", "tp_size, ranks, nnodes=1)")
     steps = locked(edited.edit(COMMON, '["triton"]', '["triton", "x"]')).diff().checklist
     assert [(s.done, s.risk.rank) for s in steps] == sorted((s.done, s.risk.rank) for s in steps)
+    planned = edited.edit(MAP, "    type: replace\n", "    type: replace\n    status: planned\n")
+    also = planned.edit(
+        "sglang/kernels/ops/activation.py",
+        "(input, out=None):\n            return input\n\n        @triton.jit",
+        "(input, rows, out=None):\n            return input\n\n        @triton.jit",
+    )
+    grave = [s.status for s in also.diff().checklist if s.risk is Risk.HIGH]
+    assert grave == sorted(grave) and {*grave} == {"bound", "planned"}
     assert any(s.done for s in steps) and not all(s.done for s in steps)
 
 

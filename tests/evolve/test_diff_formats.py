@@ -50,7 +50,7 @@ LOW = made(id="environment/X", landing="environment", subject="X", risk=Risk.LOW
            old=None, features=())  # fmt: skip
 STEPS = (
     Item("hook/sglang.a.f", "sglang.a.f: signature", Risk.HIGH, False, "map it in `args`",
-         changes=("hook/sglang.a.f",), family="host"),
+         changes=("hook/sglang.a.f",), family="host", status="bound"),
     Item("KA101/g", "g: target-missing", Risk.MEDIUM, True, "nothing"),
 )  # fmt: skip
 DIFF = diff_of(made(), LOW, steps=STEPS)

@@ -80,7 +80,7 @@ def checklist(sides: Sides, changes: Iterable[Change]) -> tuple[Item, ...]:
     items = [item for change in steps if (item := _item(sides, change)) is not None]
     told = {finding for item in items for finding in item.findings}
     items += _others(sides, (f for f in sides.findings if f not in told))
-    return tuple(sorted(items, key=lambda item: (item.done, item.risk.rank)))
+    return tuple(sorted(items, key=lambda item: item.sort_key))
 
 
 def _findings(sides: Sides, change: Change) -> tuple[Finding, ...]:
@@ -132,6 +132,7 @@ def _item(sides: Sides, change: Change) -> Item | None:
         unlocked=unlocked,
         changes=(change.id,),
         family=change.family,
+        status=change.status,
     )
 
 
@@ -181,4 +182,5 @@ def _others(sides: Sides, findings: Iterable[Finding]) -> Iterator[Item]:
             targets=tuple(dict.fromkeys(f.target for f in group if f.target)),
             findings=tuple(group),
             family=next((known[b].family for b in bindings if b in known), ""),
+            status=sides.status(bindings),
         )

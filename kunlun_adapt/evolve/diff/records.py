@@ -171,6 +171,11 @@ class Item:
     unlocked: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     family: str = ""
+    status: str = "unbound"
+
+    @property
+    def sort_key(self) -> tuple[bool, int, bool]:
+        return (self.done, self.risk.rank, self.status != "bound")
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -186,6 +191,7 @@ class Item:
             "unlocked": list(self.unlocked),
             "changes": list(self.changes),
             "family": self.family,
+            "status": self.status,
         }
 
 
