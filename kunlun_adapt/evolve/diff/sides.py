@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kunlun_adapt.check import Context
-from kunlun_adapt.check.targets import SURE
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.documents import Catalog, PlatformMap
 from kunlun_adapt.evolve.diff.records import Place, Risk
@@ -15,8 +14,6 @@ from kunlun_adapt.plan import Binding, make_plan
 from kunlun_adapt.upstream import Lock, Symbol
 from kunlun_adapt.upstream.following import FollowingResolver
 from kunlun_adapt.upstream.inventory import Table, inventory
-
-__all__ = ["SURE", "Side", "Sides"]
 
 
 @dataclass(frozen=True, eq=False)
