@@ -3,8 +3,11 @@
 Two kinds of cases are labelled by upstream itself. *Moved*: a path that one release defines and a
 later one only imports from elsewhere; the path is hidden, and the right answer is what upstream
 imports. *Gone*: a symbol that both releases have in one place; it is hidden, and any answer is
-wrong. Usage: python benchmarks/retarget_rates.py [OLD:NEW …]; wheels come from the cache. Pairs
-that are named are added to the table, without any it is made anew.
+wrong. Whether a process loads plugins is labelled by the shipped map, whose ranges were verified by
+hand; so are the keys of the interface (tests/evolve/test_retarget.py counts them).
+
+Usage: python benchmarks/retarget_rates.py [OLD:NEW …]; wheels come from the cache. Pairs that are
+named are added to the table, without any it is made anew.
 """
 
 from __future__ import annotations
@@ -15,9 +18,14 @@ import sys
 from collections import Counter
 from datetime import date
 
+from kunlun_adapt.check import context_for
+from kunlun_adapt.check.processes import loads_plugins
+from kunlun_adapt.documents import load_catalog
 from kunlun_adapt.evolve.retarget.company import Users, owner_of
 from kunlun_adapt.evolve.retarget.follow import candidate_evidence, searched
 from kunlun_adapt.evolve.retarget.rates import FILE
+from kunlun_adapt.locate import find_workspace
+from kunlun_adapt.plan import PROCESS, spelled
 from kunlun_adapt.upstream import Symbol, open_release
 from kunlun_adapt.upstream.following import FollowingResolver
 
@@ -27,6 +35,11 @@ PAIRS = (
     *("0.5.17:0.5.19", "0.5.17:0.5.23", "0.5.19:0.5.23"),
 )
 PARTS = ("sglang.srt.", "sglang.kernels.", "sglang.jit_kernel.")
+RELEASES = (
+    *("0.5.11", "0.5.12", "0.5.12.post1", "0.5.13", "0.5.13.post1", "0.5.14", "0.5.15"),
+    *("0.5.15.post1", "0.5.16", "0.5.17", "0.5.18", "0.5.19", "0.5.20", "0.5.21", "0.5.22"),
+    "0.5.23",
+)
 MOST = 300
 """Cases of either kind from one pair of releases."""
 
@@ -109,6 +122,22 @@ def measure(old: FollowingResolver, new: FollowingResolver, seed: random.Random)
     return counts
 
 
+def processes() -> list[int]:
+    """Count where a process was rightly seen to load plugins or not, and where wrongly."""
+    catalog = load_catalog(find_workspace())
+    right = wrong = 0
+    for version in RELEASES:
+        context = context_for(catalog, opened(version), beyond_claims=True)
+        assert context is not None
+        for key in context.map.interface:
+            stated = spelled(context.map, key, version, True)
+            if key.startswith(f"{PROCESS}.") and stated is not None:
+                seen = loads_plugins(context, key.removeprefix(f"{PROCESS}."))
+                right += seen is stated.loads_plugins
+                wrong += seen is not None and seen is not stated.loads_plugins
+    return [right, wrong]
+
+
 def main() -> None:
     pairs = sys.argv[1:] or PAIRS
     seed, total = random.Random(5), Counter[str]()
@@ -132,6 +161,8 @@ def main() -> None:
             table[kind] = [mine[0] + row[0], mine[1] + row[1]]
         pairs = [*held.get("measured", {}).get("pairs", []), *pairs]
     held["rates"]["moved"] = dict(sorted(table.items()))
+    if not sys.argv[1:]:
+        held["rates"]["process"] = {"all": processes()}
     held["measured"] = {"date": date.today().isoformat(), "pairs": list(pairs), "most": MOST}
     FILE.write_text(json.dumps(held, indent=2) + "\n", encoding="utf-8")
 

@@ -69,6 +69,7 @@ def account_of(work: Work, context: Context, context_of: Callable[[str], Context
         range=new,
         review=tuple(review),
         upstream=next((p.upstream for p in parts if p.upstream), None),
+        between=work.ranges.between if work.ranges is not None else (),
         added=next((p.item.item for p in parts if p.item is not None), {}),
     )
 

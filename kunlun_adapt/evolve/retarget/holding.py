@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,7 @@ from pydantic import ValidationError
 
 from kunlun_adapt.check import Context
 from kunlun_adapt.check.parameters import GRID, named, place_of
+from kunlun_adapt.check.parameters import Place as CallPlace
 from kunlun_adapt.check.platform_body import capabilities_class, stated_capabilities
 from kunlun_adapt.check.processes import loads_plugins
 from kunlun_adapt.diagnostics.mend import Path
@@ -22,7 +24,7 @@ from kunlun_adapt.plan import (
     forward_called,
     spelled,
 )
-from kunlun_adapt.upstream import Symbol
+from kunlun_adapt.upstream import Missing, Symbol
 
 Item = HookBinding | KernelBinding
 Place = tuple[str, int, Path]
@@ -54,6 +56,23 @@ def holds(context: Context, entry: Entry, stated: Mapping[str, Any]) -> bool:
         return False
 
 
+def fitted(context: Context, entry: Entry, stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an entry states without the ignored names that the call does not have there."""
+    ignores = stated.get("ignores")
+    place = None
+    if ignores and entry.item is not None:
+        with contextlib.suppress(ValidationError):
+            place = _place(context, entry.item, stated)[1]
+    if place is None or not ignores:
+        return dict(stated)
+    known = place.signature.names
+    if isinstance(ignores, Mapping):
+        kept: Any = {name: value for name, value in ignores.items() if name in known}
+    else:
+        kept = [name for name in ignores if name in known]
+    return {**stated, "ignores": kept or None}
+
+
 def symbol_of(context: Context, entry: Entry, stated: Mapping[str, Any]) -> Symbol | None:
     """Return what an entry is about in the release of the context."""
     if entry.item is not None:
@@ -73,22 +92,28 @@ def _asked(item: Item, target: str) -> str:
     return target.rpartition(".")[0] if adds else target
 
 
-def _item_holds(context: Context, item: Item, stated: Mapping[str, Any]) -> bool:
-    facts = context.facts
+def _place(
+    context: Context, item: Item, stated: Mapping[str, Any]
+) -> tuple[Symbol | Missing, CallPlace | None]:
+    """Return what an item that states this is about there, and where its call is read."""
+    facts, whole = context.facts, {k: v for k, v in stated.items() if v is not None}
     if isinstance(item, HookBinding):
-        at = HookAt.model_validate(dict(stated))
+        at = HookAt.model_validate(whole)
         symbol = facts.resolve(_asked(item, at.target))
-        if at.readback is not None and not isinstance(facts.resolve(at.readback.target), Symbol):
-            return False
-        place = place_of(replace(item, at=at, symbol=symbol), symbol)
-        kind = item.symbol.kind if isinstance(item.symbol, Symbol) else None
-    else:
-        bind = Bind.model_validate(dict(stated))
-        symbol = facts.resolve(bind.target)
-        outer = bind.style == "oot_forward"
-        call = forward_called(facts, bind.target) if outer else symbol
-        place = place_of(replace(item, bind=bind, symbol=symbol), call)
-        kind = item.symbol.kind if isinstance(item.symbol, Symbol) else None
+        return symbol, place_of(replace(item, at=at, symbol=symbol), symbol)
+    bind = Bind.model_validate(whole)
+    symbol = facts.resolve(bind.target)
+    outer = bind.style == "oot_forward"
+    call = forward_called(facts, bind.target) if outer else symbol
+    return symbol, place_of(replace(item, bind=bind, symbol=symbol), call)
+
+
+def _item_holds(context: Context, item: Item, stated: Mapping[str, Any]) -> bool:
+    symbol, place = _place(context, item, stated)
+    shown = stated.get("readback")
+    if shown and not isinstance(context.facts.resolve(str(shown.get("target"))), Symbol):
+        return False
+    kind = item.symbol.kind if isinstance(item.symbol, Symbol) else None
     if not isinstance(symbol, Symbol):
         return False
     if kind is not None and (kind == "class") != (symbol.kind == "class"):

@@ -9,7 +9,7 @@ from typing import Any
 from kunlun_adapt.check import Context
 from kunlun_adapt.documents import in_range
 from kunlun_adapt.evolve.retarget.groups import Group
-from kunlun_adapt.evolve.retarget.holding import holds
+from kunlun_adapt.evolve.retarget.holding import fitted, holds
 from kunlun_adapt.evolve.retarget.ranges import beginning, ended, widened
 
 ContextOf = Callable[[str], Context]
@@ -61,6 +61,7 @@ def place_entry(
     kept = before[: before.index(end)] if gaps else before
     own = widened(group.own, kept[-1]) if kept else group.own
     others = (*group.others, *group.excluded)
+    forms = (*forms, values)
     found = {v: _form(group, forms, context_of(v)) for v in (before[len(kept) :] if gaps else ())}
     stretches = _stretches(found, low)
     gaps = tuple(v for v, form in found.items() if form is None)
@@ -73,8 +74,12 @@ def _form(
 ) -> Mapping[str, Any] | None:
     """Return the first of some values with which the entry holds, {} where it does as it is."""
     for form in ({}, *forms):
-        if holds(context, group.entry, group.entry.with_values(form)):
+        whole = group.entry.with_values(form)
+        if holds(context, group.entry, whole):
             return form
+        fewer = fitted(context, group.entry, whole)
+        if form and fewer != whole and holds(context, group.entry, fewer):
+            return {**form, "ignores": fewer.get("ignores")}
     return None
 
 

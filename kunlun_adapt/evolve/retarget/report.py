@@ -50,7 +50,9 @@ def account_lines(account: Account) -> list[str]:
         lines.append(f"    counts on {account.confidence:.0%} at least, as measured")
     if account.added:
         lines.append(f"    add       {flow(account.added)}")
-    elif account.range is not None and account.outcome != "left":
+    for text, values in account.between if account.outcome != "left" else ():
+        lines.append(f"    on the way {text}: {flow(values)}")
+    if account.range is not None and account.outcome != "left" and not account.added:
         lines.append(f"    entry     - {flow(account.entry)}")
     if account.taken and account.outcome == "proposed":
         lines.append("    taken")

@@ -35,6 +35,8 @@ class Account:
     upstream: str | None = None
     added: Mapping[str, Any] = field(default_factory=dict)
     """What a list gets beside: an exclusion, or what an entry needs to be spelled."""
+    between: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    """Further entries for releases on the way: the range of each, and its values."""
     taken: bool = False
     """Whether the edit is made: certain, or accepted."""
 
@@ -62,6 +64,7 @@ class Account:
             "values": dict(self.values),
             "entry": dict(self.entry),
             "added": dict(self.added),
+            "between": [{"range": text, "values": dict(v)} for text, v in self.between],
             "review": list(self.review),
             "taken": self.taken,
             "file": self.position.file,
