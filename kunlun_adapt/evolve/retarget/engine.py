@@ -14,7 +14,13 @@ from kunlun_adapt.documents import Catalog, in_range, load_catalog
 from kunlun_adapt.evolve.retarget.account import account_of, general
 from kunlun_adapt.evolve.retarget.groups import Group, groups_of
 from kunlun_adapt.evolve.retarget.holding import Place
-from kunlun_adapt.evolve.retarget.parts import OF_THE_LOCK, Part, of_findings, of_lost
+from kunlun_adapt.evolve.retarget.parts import (
+    OF_THE_LOCK,
+    Part,
+    ask_who_passes,
+    of_findings,
+    of_lost,
+)
 from kunlun_adapt.evolve.retarget.placing import Ranges
 from kunlun_adapt.evolve.retarget.ranges import widened
 from kunlun_adapt.evolve.retarget.result import Account, Retargeted
@@ -83,12 +89,12 @@ def retarget(job: Job) -> Retargeted:
     works = {g.entry.place: Work(g, [], []) for g in groups if g.followed}
     job.tell("following what is lost")
     ways = {place: work.group.way for place, work in works.items()}
-    for place, part in of_lost(context, ways):
-        if place in works:
-            works[place].parts.append(part)
+    moved = [(place, part) for place, part in of_lost(context, ways) if place in works]
     entries = {place: work.group.entry for place, work in works.items()}
     fresh = [f for f in before.findings if _key(f) not in old_warnings]
-    made, without = of_findings(context, fresh, entries, ways)
+    made, without = of_findings(context, fresh, entries)
+    made = [*moved, *made]
+    ask_who_passes(context, made, entries, ways)
     for place, part in made:
         works[place].parts.append(part)
     rest = _blocked(works.values(), without)

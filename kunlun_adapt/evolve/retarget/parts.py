@@ -17,7 +17,7 @@ from kunlun_adapt.evolve.retarget.follow import Followed, Step, follow
 from kunlun_adapt.evolve.retarget.holding import Entry, Place
 from kunlun_adapt.evolve.retarget.passing import Asked, passed
 from kunlun_adapt.evolve.retarget.rates import Class, Rate, rate_of
-from kunlun_adapt.plan import HookBinding, KernelBinding
+from kunlun_adapt.plan import KernelBinding, forward_called
 from kunlun_adapt.upstream import Location, Symbol
 from kunlun_adapt.upstream.following import FollowingResolver
 
@@ -120,15 +120,11 @@ def _told(step: Step) -> str:
 
 
 def of_findings(
-    context: Context,
-    findings: Iterable[Finding],
-    entries: Mapping[Place, Entry],
-    ways: Mapping[Place, Sequence[FollowingResolver]],
+    context: Context, findings: Iterable[Finding], entries: Mapping[Place, Entry]
 ) -> tuple[list[tuple[Place, Part]], list[Finding]]:
     """Return the parts that the findings' own edits make, and the findings without any."""
     made: list[tuple[Place, Part]] = []
     without: list[Finding] = []
-    added: list[tuple[Place, Part, Mend, list[Asked]]] = []
     for finding in findings:
         if finding.code in (*OF_LOST, *OF_THE_LOCK) or finding.severity is Severity.INFO:
             continue
@@ -151,9 +147,6 @@ def of_findings(
             sure, finding.code, finding.message, change.values, item, evidence, rates, where
         )
         made.append((place, part))
-        if mend.kind in ("parameters", "renamed_parameter") and sure != "open":
-            added.append((place, part, mend, _added(entry, change.values)))
-    _ask_who_passes(added, ways)
     return made, without
 
 
@@ -194,36 +187,43 @@ def _says_what_it_was(context: Context, finding: Finding) -> bool:
     return bool(lost) and source is not None and lost.encode() in source
 
 
-def _added(entry: Entry, values: Mapping[str, Any]) -> list[Asked]:
+def _added(context: Context, entry: Entry, values: Mapping[str, Any]) -> list[Asked]:
     """Return the parameters that an edit ignores and that were not named before."""
-    before = entry.stated.get("ignores") or {}
-    item = entry.item
-    symbol = None
-    if isinstance(item, HookBinding):
-        symbol = item.symbol
-    elif isinstance(item, KernelBinding):
-        symbol = item.call
+    before, item = entry.stated.get("ignores") or {}, entry.item
+    new = [name for name in values.get("ignores") or () if name not in before]
+    if not new or item is None:
+        return []
+    target = str(values.get("target") or entry.stated.get("target"))
+    symbol = context.facts.resolve(target)
+    if isinstance(item, KernelBinding) and item.bind.style == "oot_forward":
+        symbol = forward_called(context.facts, target)
     if not isinstance(symbol, Symbol):
         return []
-    new = [name for name in values.get("ignores") or () if name not in before]
     leaf = symbol.path.rpartition(".")[2]
     return [Asked.of(symbol, name, leaf) for name in new]
 
 
-def _ask_who_passes(
-    added: Sequence[tuple[Place, Part, Mend, list[Asked]]],
+def ask_who_passes(
+    context: Context,
+    made: Iterable[tuple[Place, Part]],
+    entries: Mapping[Place, Entry],
     ways: Mapping[Place, Sequence[FollowingResolver]],
 ) -> None:
     """Look whether upstream's calls pass a parameter, in any release for which the edit may hold.
 
     Only what nobody passes can be ignored unseen: a call that passes it would be refused.
     """
+    added = [
+        (place, part, items)
+        for place, part in made
+        if part.sure != "open" and (items := _added(context, entries[place], part.values))
+    ]
     asked: dict[FollowingResolver, set[Asked]] = {}
-    for place, _, _, items in added:
+    for place, _, items in added:
         for release in ways[place][-1:] if len(ways[place]) < 2 else ways[place][1:]:
             asked.setdefault(release, set()).update(items)
     found = {release: passed(release.release, items) for release, items in asked.items()}
-    for _, part, mend, items in added:
+    for _, part, items in added:
         told = []
         for item in items:
             where = next((r for r in found if found[r].get(item)), None)
@@ -231,10 +231,9 @@ def _ask_who_passes(
                 told.append(_told_of(item, where.version, found[where][item]))
         if told:
             part.sure = "likely"
-            part.evidence = (*part.evidence, *told)
-        elif items and mend.kind == "parameters":
-            names = ", ".join(i.parameter for i in items)
-            part.evidence = (*part.evidence, f"no call passes {names}")
+        else:
+            told = [f"no call passes {', '.join(i.parameter for i in items)}"]
+        part.evidence = (*part.evidence, *told)
 
 
 def _told_of(item: Asked, version: str, places: Sequence[Location]) -> str:
