@@ -562,3 +562,92 @@ def test_the_probe_is_what_the_entry_point_looks_for(tmp_path: Path, body: str) 
     }
     found = PluginBench(tmp_path).read(write(tmp_path / "plugin", files))
     assert the_map(found)["device"]["probe"]["module"].partition(".")[0] == "acme_rt"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "HookRegistry.register(T, ours, HookType['REPLACE'])",
+        "HookRegistry.register(T, ours, getattr(HookType, 'REPLACE'))",
+        "add = HookRegistry.register\nadd(T, ours, HookType.REPLACE)",
+        "common.__setattr__('set_affinity', ours)",
+        "type.__setattr__(common, 'set_affinity', ours)",
+        "sys.modules['sglang.srt.utils.common'].set_affinity = ours",
+        "setattr(inspect.getmodule(common.set_affinity), common.set_affinity.__name__, ours)",
+        "Pair = collections.namedtuple('Pair', 'name new')\n"
+        "for pair in [Pair('set_affinity', new=ours)]:\n    setattr(common, pair.name, pair.new)",
+        "Pair = typing.NamedTuple('Pair', [('name', str), ('new', object)])\n"
+        "for name, new in [Pair('set_affinity', ours)]:\n    setattr(common, name, new)",
+        "one = types.SimpleNamespace(target=T, hook=ours)\n"
+        "HookRegistry.register(one.target, one.hook, HookType.REPLACE)",
+        "class Targets(enum.Enum):\n    ONE = T\n"
+        "HookRegistry.register(Targets.ONE.value, ours, HookType.REPLACE)",
+        "class Targets(str, enum.Enum):\n    ONE = T\n"
+        "for one in Targets:\n    HookRegistry.register(one.value, ours, HookType.REPLACE)",
+        "def pairs():\n    yield from inner()\ndef inner():\n    yield T, ours\n"
+        "for target, new in pairs():\n    HookRegistry.register(target, new, HookType.REPLACE)",
+        "queue = [(T, ours)]\nwhile queue:\n    target, new = queue.pop()\n"
+        "    HookRegistry.register(target, new, HookType.REPLACE)",
+        "class hook:\n    def __init__(self, target):\n        self.target = target\n"
+        "    def __call__(self, function):\n"
+        "        HookRegistry.register(self.target, function, HookType.REPLACE)\n"
+        "        return function\nhook(T)(ours)",
+        "globals()['ours_' + 'install']()",
+        "match 1:\n    case _ if True:\n        pass\ncommon.set_affinity = ours",
+        "wrapt.when_imported('sglang.srt.utils.common')(ours_late)",
+        "(target := T) and HookRegistry.register(target, ours, HookType.REPLACE)",
+        "HookRegistry.register(*[T, ours], **{'hook_type': HookType.REPLACE})",
+        "HookRegistry.register('{}.{}'.format('sglang.srt.utils.common', 'set_affinity'), ours, "
+        "hook_type=HookType.REPLACE)",
+        "HookRegistry.register('/'.join(T.split('.')).replace('/', '.'), ours, HookType.REPLACE)",
+    ],
+)
+def test_more_ways_to_write_it(bench: PluginBench, text: str) -> None:
+    head = (
+        "import collections, enum, importlib, inspect, pkgutil, sys, types, typing\nimport wrapt\n"
+    )
+    ours = (
+        "def ours(*args):\n    return None\n\ndef ours_install():\n    common.set_affinity = ours\n"
+    )
+    late = "def ours_late(module):\n    module.set_affinity = ours\n"
+    found = bench.adopt(f"{head}T = '{AFFINITY}'\n\n{ours}\n{late}\n{text}\n")
+    assert hooks(found)[AFFINITY]["impl"] == "ours.install:ours"
+    assert hooks(found)[AFFINITY]["type"] == "replace"
+    reasons = {reason for reason, _, _ in left(found)}
+    assert reasons <= ({"condition", "unreached"} if "match" in text else {"unreached"})
+
+
+def test_parts_that_are_found_by_walking_the_package(bench: PluginBench) -> None:
+    part = IMPORTS + "def ours(*args):\n    pass\ndef install():\n    common.{name} = ours\n"
+    files = {
+        "pyproject.toml": PROJECT.replace("ours.install:register", "ours.install:Plugin"),
+        "ours/__init__.py": "def activate():\n    return None\n",
+        "ours/install.py": "import importlib, pkgutil\nfrom . import parts\n\nclass Plugin:\n"
+        "    def __init__(self):\n"
+        "        for found in pkgutil.iter_modules(parts.__path__):\n"
+        "            importlib.import_module(f'{parts.__name__}.{found.name}').install()\n",
+        "ours/parts/__init__.py": "",
+        "ours/parts/one.py": part.format(name="set_affinity"),
+        "ours/parts/two.py": part.format(name="ENABLED"),
+    }
+    found = bench.read(write(bench.root / "plugin", files))
+    assert {h["impl"] for h in hooks(found).values()} == {
+        "ours.parts.one:ours",
+        "ours.parts.two:ours",
+    }
+    assert left(found) == []
+
+
+def test_classes_that_register_those_derived_from_them(bench: PluginBench) -> None:
+    found = bench.adopt("""
+from sglang.srt.runner import GraphRunner
+
+class Replaces:
+    def __init_subclass__(cls, target=None, **more):
+        super().__init_subclass__(**more)
+        HookRegistry.register(target, cls, HookType.REPLACE)
+
+class Runner(Replaces, GraphRunner, target="sglang.srt.runner.GraphRunner"):
+    pass
+""")
+    assert hooks(found)["sglang.srt.runner.GraphRunner"]["impl"] == "ours.install:Runner"

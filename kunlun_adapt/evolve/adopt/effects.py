@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kunlun_adapt.evolve.adopt.events import Condition, Event, How, Place
 from kunlun_adapt.evolve.adopt.expressions import UPSTREAM
-from kunlun_adapt.evolve.adopt.plain_calls import PlainCalls
+from kunlun_adapt.evolve.adopt.library_calls import LibraryCalls
 from kunlun_adapt.evolve.adopt.values import (
     ClassValue,
     Const,
@@ -31,12 +31,17 @@ if TYPE_CHECKING:
 HOOK_TYPES = ("before", "after", "around", "replace")
 _TYPE_OF_HOOK = "HookType"
 _LISTS = ("append", "extend", "insert", "add", "update", "setdefault", "remove", "clear", "pop")
+_SETATTR = (
+    "builtins.setattr",
+    "builtins.object.__setattr__",
+    "builtins.type.__setattr__",
+)
 _RUNS_TEXT = ("builtins.exec", "builtins.eval", "builtins.compile")
 _FINDERS = ("sys.meta_path", "sys.path_hooks")
 _PATCHES = ("unittest.mock.patch", "mock.patch")
 
 
-class Effects(PlainCalls):
+class Effects(LibraryCalls):
     """Keeps an event for every call or assignment that changes something outside the plugin.
 
     A registration function may be called as it is, or return a decorator: it waits in `pending`
@@ -93,7 +98,11 @@ class Effects(PlainCalls):
         scope: Scope,
     ) -> Value | None:
         place = self.place(scope, node)
-        if name == "builtins.setattr" and len(args) > 2:
+        if leaf == "__setattr__" and len(args) == 2:
+            owner = External(name.rpartition(".")[0])
+            self.set_attribute(owner, text_of(args[0]), args[1], node, scope)
+            return Const(None)
+        if name in _SETATTR and len(args) > 2:
             self.set_attribute(args[0], text_of(args[1]), args[2], node, scope)
             return Const(None)
         if leaf == "find_spec" and args:
@@ -126,7 +135,8 @@ class Effects(PlainCalls):
             self.leave("unsupported", place, "an import finder of its own changes what is imported")
         if name.startswith(_PATCHES):
             self.leave("unsupported", place, f"{ast.unparse(node)[:80]} patches for a while only")
-        return self.builtin(name, args, keywords)
+        found = self.library_call(name, args, keywords, scope)
+        return self.builtin(name, args, keywords) if found is None else found
 
     def made_call(self, made: Made, args: list[Value], node: ast.AST, scope: Scope) -> Value:
         """Return what a call of something gives that was made outside: mostly a decorator."""
@@ -139,6 +149,9 @@ class Effects(PlainCalls):
             bound = _bound(("target", "type"), made.args, made.keywords)
             given = {named.get(key, key): value for key, value in bound.items()}
             self._hook({**given, "hook": first}, node, _of(made, scope, self))
+            return first
+        if made.callee == "wrapt.patch_function_wrapper" and len(made.args) > 1:
+            self._wrapped_by_wrapt(made.args, node, _of(made, scope, self))
             return first
         if made.callee == "wrapt.when_imported":
             if text := text_of(made.args[0] if made.args else None):

@@ -64,6 +64,9 @@ class Expressions(Track):
     def run_module(self, name: str) -> None:
         raise NotImplementedError
 
+    def package_path(self, module: str) -> Value:
+        raise NotImplementedError
+
     def is_object(self, name: str) -> bool:
         """Tell whether an imported name is a module, a class or a function."""
         return False
@@ -105,6 +108,10 @@ class Expressions(Track):
             return self._bound(self._class_member(held.cls, name), held)
         if isinstance(held, Function):
             return self._function_fact(held, name)
+        if isinstance(held, Const) and name == "value":  # of a member of an enumeration
+            return held
+        if isinstance(held, Made) and name in held.attributes:
+            return held.attributes[name]
         if isinstance(held, Made):
             return External(f"{held.callee}().{name}") if name.isidentifier() else held
         if isinstance(held, Unknown):
@@ -125,6 +132,8 @@ class Expressions(Track):
             return External(f"{scope.stars[0]}.{name}")
         if name == "__name__":
             return Const(module)
+        if name == "__path__":
+            return self.package_path(module)
         return Unknown(
             f"{module} has no {name} that is known", upstream=bool(scope and scope.stars)
         )
@@ -295,6 +304,8 @@ class Expressions(Track):
             text = text_of(key)
             if held.name == "sys.modules":
                 return self.imported(text) if text else Unknown("a module by name", True)
+            if held.name.endswith("HookType") and text:
+                return External(f"{held.name}.{text}")
             if held.name.endswith(".__dict__") and text:
                 return External(f"{held.name.removesuffix('.__dict__')}.{text}")
             return Unknown(f"an entry of {held.name}", held.name.startswith(f"{UPSTREAM}."))
@@ -321,6 +332,12 @@ class Expressions(Track):
         found = self.value(node.value, scope)
         if self.frame.yielded is not None:
             self.frame.yielded.append(found)
+        return Unknown("what is sent")
+
+    def _YieldFrom(self, node: ast.YieldFrom, scope: Scope) -> Value:
+        found = self.items_of(self.value(node.value, scope))
+        if self.frame.yielded is not None:
+            self.frame.yielded += found or []
         return Unknown("what is sent")
 
     def _Call(self, node: ast.Call, scope: Scope) -> Value:
@@ -382,6 +399,10 @@ class Expressions(Track):
             return None if value.more else [key for key, _ in value.items]
         if isinstance(value, Const) and isinstance(value.value, str):
             return [Const(c) for c in value.value]
+        if isinstance(value, ClassValue) and value.bases:  # an enumeration
+            members = [v for v in value.scope.names.values() if not isinstance(v, Function)]
+            outside = [b.name for b in value.mro() if isinstance(b, External)]
+            return members if any(b.startswith("enum.") for b in outside) else None
         if isinstance(value, Instance):
             fields = fields_of(value.cls)
             return [value.attributes.get(name, Unknown("a field")) for name in fields] or None

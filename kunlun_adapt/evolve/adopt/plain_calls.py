@@ -63,6 +63,10 @@ class PlainCalls(Expressions):
             held.more |= inner is None
         elif name in ("copy", "union"):
             return ListValue(list(held.items), held.more)
+        elif name == "pop" and held.items and not held.more:
+            known, index = plain(args[0]) if args else (True, -1)
+            if known and isinstance(index, int) and -len(held.items) <= index < len(held.items):
+                return held.items.pop(index)
         elif name in ("clear", "remove", "pop", "discard"):
             held.more = True
         return Const(None)

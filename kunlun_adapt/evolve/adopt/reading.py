@@ -16,9 +16,11 @@ from kunlun_adapt.evolve.adopt.values import (
     ClassValue,
     Const,
     Function,
+    Instance,
     Scope,
     Unknown,
     Value,
+    Wrapped,
     text_of,
 )
 from kunlun_adapt.upstream import Resolver, Symbol
@@ -54,6 +56,8 @@ class Reader(Statements):
         scope.names["__name__"] = Const(name)
         scope.names["__package__"] = Const(module.package)
         scope.names["__file__"] = Unknown("a path")
+        if module.is_package:
+            scope.names["__path__"] = self.package_path(name)
         self.scopes[name] = scope
         # What imports it has no say in what it does; only whether it is imported at all.
         frames, self.frames = self.frames, [Frame()]
@@ -95,10 +99,13 @@ class Reader(Statements):
         found = self.imported(entry.module)
         for part in entry.attribute.split(".") if entry.attribute else ():
             found = self.attribute(found, part)
+        self.probing = entry.group == PLATFORMS
         if isinstance(found, Function):
-            self.probing = entry.group == PLATFORMS
             self.guarded(found, [])
-            self.probing = False
+        elif isinstance(found, (ClassValue, Instance, Wrapped)):
+            module = self.sources.modules[entry.module]
+            self.call(found, [], module.tree, self.scopes[entry.module])
+        self.probing = False
 
     def guarded(self, function: Function, args: list[Value]) -> Value:
         """Follow a function as far as is worth it."""

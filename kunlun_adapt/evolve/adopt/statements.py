@@ -20,6 +20,7 @@ from kunlun_adapt.evolve.adopt.values import (
     Scope,
     Unknown,
     Value,
+    Wrapped,
     truth,
 )
 
@@ -169,7 +170,7 @@ class Statements(Calls):
         self.defined.append(made)
         for decorator in reversed(node.decorator_list):
             applied = self.call(self.value(decorator, scope), [made], decorator, scope)
-            if type(applied).__name__ == "Wrapped":
+            if isinstance(applied, Wrapped):
                 applied.path = made.path
                 made = applied
         scope.bind(node.name, made)
@@ -191,9 +192,21 @@ class Statements(Calls):
         scope.bind(node.name, made)
         self.classes.append(made)
         self.block(node.body, inner)
+        self._tell_bases(node, made, scope)
         for decorator in reversed(node.decorator_list):
             self.call(self.value(decorator, scope), [made], decorator, scope)
         return None
+
+    def _tell_bases(self, node: ast.ClassDef, made: Value, scope: Scope) -> None:
+        """Call a base's `__init_subclass__`, with what the class statement passes it."""
+        for base in made.bases if isinstance(made, ClassValue) else ():
+            told = base.member("__init_subclass__") if isinstance(base, ClassValue) else None
+            told = told.inner if isinstance(told, Wrapped) else told
+            if isinstance(told, Function):
+                given = {k.arg: self.value(k.value, scope) for k in node.keywords if k.arg}
+                bound = Function(told.node, told.scope, made, path=told.path)
+                self.follow(bound, [], given, False, self.place(scope, node))
+                return
 
     def _run_Return(self, node: ast.Return, scope: Scope) -> str | None:
         self.frame.returned.append(self.value(node.value, scope))
@@ -275,6 +288,19 @@ class Statements(Calls):
 
     def _run_While(self, node: ast.While, scope: Scope) -> str | None:
         held = len(self.frame.guards)
+        for _ in range(MOST_ITEMS):
+            known = truth(self.value(node.test, scope))
+            if known is None:
+                break
+            if not known:
+                return self.block(node.orelse, scope)
+            self.step()
+            ended = self.block(node.body, scope)
+            del self.frame.guards[held:]
+            if ended in ("return", "raise"):
+                return ended
+            if ended == "break":
+                return None
         with self.under(Condition(f"while {ast.unparse(node.test)[:80]}", self.place(scope, node))):
             self.block(node.body, scope)
         del self.frame.guards[held:]
