@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kunlun_adapt.check import Context
 from kunlun_adapt.diagnostics import Finding, ItemChange, Severity
@@ -12,13 +12,11 @@ from kunlun_adapt.evolve.retarget.holding import symbol_of
 from kunlun_adapt.evolve.retarget.parts import Part
 from kunlun_adapt.evolve.retarget.placing import place_entry
 from kunlun_adapt.evolve.retarget.result import Account, Outcome
+from kunlun_adapt.evolve.retarget.work import Work
 from kunlun_adapt.plan import WRAPPING, HookBinding
 from kunlun_adapt.plan.nearest import floor_of
 from kunlun_adapt.upstream import Symbol
 from kunlun_adapt.upstream.following import FollowingResolver
-
-if TYPE_CHECKING:
-    from kunlun_adapt.evolve.retarget.engine import Work
 
 ASKS_THE_PLATFORM = ("current_platform", "is_out_of_tree", "PlatformCapabilities")
 """What a body reads that asks the platform: a hook on it may be answered twice."""

@@ -12,6 +12,8 @@ from kunlun_adapt.upstream.release import module_of
 Company = Literal["users or neighbours follow", "nobody follows", "users go elsewhere"]
 
 _DEFINED = ("function", "class")
+MOST = 20
+"""So many neighbours are compared."""
 
 
 class Users:
@@ -66,12 +68,20 @@ def company(
         return "users or neighbours follow"
     if named:
         return "users go elsewhere"
+    came = set(_definitions(new, place.module)) - set(_definitions(old, place.module))
     gone = set(_definitions(old, symbol.module)) - set(_definitions(new, symbol.module))
-    if (gone - {name}) & set(_definitions(new, place.module)) - set(
-        _definitions(old, place.module)
-    ):
+    beside = sorted((gone & came) - {name})
+    if any(_same(old, f"{symbol.module}.{n}", new, f"{place.module}.{n}") for n in beside[:MOST]):
         return "users or neighbours follow"
     return "nobody follows"
+
+
+def _same(old: FollowingResolver, path: str, new: FollowingResolver, there: str) -> bool:
+    """Tell whether a neighbour is the same: a common name alone may stand anywhere."""
+    one, other = old.resolve(path), new.resolve(there)
+    if not isinstance(one, Symbol) or not isinstance(other, Symbol):
+        return False
+    return bool(one.fingerprint) and one.fingerprint == other.fingerprint
 
 
 def _definitions(reader: FollowingResolver, module: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.version import Version
@@ -12,19 +12,18 @@ from kunlun_adapt.check import Context, context_for, report_of
 from kunlun_adapt.diagnostics import AdaptError, Finding, ReleaseReport, Severity
 from kunlun_adapt.documents import Catalog, in_range, load_catalog
 from kunlun_adapt.evolve.retarget.account import account_of, general
-from kunlun_adapt.evolve.retarget.groups import Group, groups_of
+from kunlun_adapt.evolve.retarget.groups import groups_of
 from kunlun_adapt.evolve.retarget.holding import Place
 from kunlun_adapt.evolve.retarget.parts import (
     OF_THE_LOCK,
-    Part,
     ask_who_passes,
     of_findings,
     of_lost,
 )
-from kunlun_adapt.evolve.retarget.placing import Ranges
 from kunlun_adapt.evolve.retarget.ranges import widened
 from kunlun_adapt.evolve.retarget.result import Account, Retargeted
 from kunlun_adapt.evolve.retarget.texts import patch
+from kunlun_adapt.evolve.retarget.work import Work
 from kunlun_adapt.evolve.retarget.yaml_nodes import EditError
 from kunlun_adapt.evolve.retarget.yaml_text import Draft
 from kunlun_adapt.locate import MAP_FILE
@@ -55,19 +54,6 @@ class Job:
     claim: bool = False
     tell: Tell = lambda what: None
     workspace: str | None = None
-
-
-@dataclass(slots=True)
-class Work:
-    """One entry on the way: what it needs, where it would hold, and what became of it."""
-
-    group: Group
-    parts: list[Part]
-    blocked: list[Finding]
-    ranges: Ranges | None = None
-    account: Account | None = None
-    chosen: bool = False
-    refused: list[str] = field(default_factory=list)
 
 
 def retarget(job: Job) -> Retargeted:
@@ -191,7 +177,10 @@ def _errors(report: ReleaseReport) -> dict[str, str]:
     found: dict[str, str] = {}
     for finding in report.findings:
         if finding.severity is Severity.ERROR and finding.code not in OF_THE_LOCK:
-            found.setdefault(finding.binding or "", f"{finding.code}: {finding.message}")
+            said, binding = f"{finding.code}: {finding.message}", finding.binding or ""
+            found.setdefault(binding, said)
+            # A key of the interface goes by the member that is spelled so.
+            found.setdefault(f"interface.{binding.removeprefix('factory/')}", said)
     return found
 
 

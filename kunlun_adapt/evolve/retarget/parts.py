@@ -48,10 +48,9 @@ def place_of_change(change: EntryChange | ItemChange) -> Place:
 
 
 def of_lost(
-    context: Context,
-    start_of: Mapping[Place, Sequence[FollowingResolver]],
+    context: Context, ways: Mapping[Place, Sequence[FollowingResolver]]
 ) -> Iterator[tuple[Place, Part]]:
-    """Yield what became of each symbol that is lost, where its entry is a ranged one."""
+    """Yield what became of each symbol that is lost, where its entry is one of those to carry."""
     taken = {u.symbol.resolved for u in uses(context) if isinstance(u.symbol, Symbol)}
     found = lost(context)
     users = Users(_called(item.use.path) for item in found)
@@ -60,9 +59,12 @@ def of_lost(
         if use.document is None:
             continue
         place = (use.document.raw.file, use.document.raw.index, use.place)
-        way = start_of.get(place, ())
+        way = ways.get(place, ())
         if len(way) > 1:
             yield place, _followed(context, item, follow(use.path, way, users, taken))
+        elif way:
+            says = f"{use.path} is not there, and no known release has it to follow it from"
+            yield place, Part("open", item.code, says)
 
 
 def _called(path: str) -> str:
@@ -123,10 +125,21 @@ def of_findings(
     context: Context, findings: Iterable[Finding], entries: Mapping[Place, Entry]
 ) -> tuple[list[tuple[Place, Part]], list[Finding]]:
     """Return the parts that the findings' own edits make, and the findings without any."""
+    followed = {
+        item.use.position
+        for item in lost(context)
+        if item.use.document is not None
+        and (item.use.document.raw.file, item.use.document.raw.index, item.use.place) in entries
+    }
     made: list[tuple[Place, Part]] = []
     without: list[Finding] = []
     for finding in findings:
-        if finding.code in (*OF_LOST, *OF_THE_LOCK) or finding.severity is Severity.INFO:
+        if finding.code in OF_THE_LOCK or finding.severity is Severity.INFO:
+            continue
+        if finding.code in OF_LOST:
+            # A class that a factory hands out, a repair: what has no range cannot be split.
+            if finding.position not in followed:
+                without.append(finding)
             continue
         mend = finding.mend
         change = mend.changes[0] if mend is not None and mend.changes else None
