@@ -83,7 +83,9 @@ def retarget(job: Job) -> Retargeted:
     ask_who_passes(context, made, entries, ways)
     for place, part in made:
         works[place].parts.append(part)
-    rest = _blocked(works.values(), without)
+    # What the newest known release leaves out is not to be carried, whatever is said of it.
+    aside = {g.binding for g in groups if not g.followed and not g.outside}
+    rest = [f for f in _blocked(works.values(), without) if f.binding not in aside]
     contexts: dict[str, Context] = {job.new.version: context}
 
     def context_of(version: str) -> Context:

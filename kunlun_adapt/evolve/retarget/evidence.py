@@ -58,6 +58,12 @@ class Evidence:
         return "; ".join(parts if self.alone else [*parts, "and others too"])
 
     @property
+    def is_worth_a_look(self) -> bool:
+        """Whether a person may find that it is what took the symbol's place."""
+        follow = self.company == "users or neighbours follow"
+        return self.name != "other name" or self.body in ("same body", "similar body") or follow
+
+    @property
     def by_body_alone(self) -> bool:
         """Whether nothing but a body speaks for it, which is never enough."""
         return self.name == "other name" and not self.imported

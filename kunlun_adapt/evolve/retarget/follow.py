@@ -169,4 +169,5 @@ def _step(
 def _near(
     here: FollowingResolver, symbol: Symbol, release: FollowingResolver, users: Users
 ) -> tuple[Candidate, ...]:
-    return tuple(searched(here, symbol, release, users, whole=True)[:3])
+    found = searched(here, symbol, release, users, whole=True)
+    return tuple(item for item in found if item.evidence.is_worth_a_look)[:3]

@@ -1,0 +1,256 @@
+"""`retarget` on small releases, one change each: what is carried, proposed and left."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from kunlun_adapt.diagnostics import Severity
+from kunlun_adapt.evolve.retarget import Account, Job, Retargeted, read_texts, retarget
+from kunlun_adapt.upstream import Lock, open_release
+from kunlun_adapt.upstream.following import FollowingResolver
+from tests.check.bench import MAP, RECIPE, UPSTREAM, WORKSPACE
+
+COMMON = "sglang/srt/utils/common.py"
+INTERFACE = "sglang/srt/platforms/interface.py"
+SCHEDULER = "sglang/srt/managers/scheduler.py"
+RUNNER = "sglang/srt/runner.py"
+ACTIVATION = "sglang/kernels/ops/activation.py"
+AFFINITY = '      - {sglang: ">=0.5.18", target: sglang.srt.utils.common.set_affinity'
+CLOSED = AFFINITY.replace('">=0.5.18"', '">=0.5.19,<0.5.20"')
+
+Edits = Mapping[str, tuple[str, str]]
+Carry = Callable[..., Retargeted]
+
+
+def edited(files: Mapping[str, str], edits: Edits) -> dict[str, str]:
+    made = {name: textwrap.dedent(text) for name, text in files.items()}
+    for name, (old, new) in edits.items():
+        assert made.get(name, "").count(old) == 1 or not old, (name, old)
+        made[name] = made[name].replace(old, new) if old else new
+    return made
+
+
+def written(root: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+@pytest.fixture
+def carry(tmp_path: Path) -> Carry:
+    """Carry a workspace, with some edits, from 0.5.19 through what each release changed."""
+
+    def run(
+        *changes: Edits,
+        documents: Edits | None = None,
+        proposals: bool = False,
+        claim: bool = False,
+    ) -> Retargeted:
+        claimed = {MAP: ('sglang: ">=0.5.17,<0.5.24"', 'sglang: ">=0.5.19,<0.5.20"')}
+        files = edited(edited(WORKSPACE, claimed), documents or {})
+        root = written(tmp_path / "workspace", files)
+        opened, upstream = [], edited(UPSTREAM, {})
+        for number, edits in enumerate(({}, *changes)):
+            upstream = edited(upstream, edits)
+            upstream["sglang/version.py"] = f'__version__ = "0.5.{19 + number}"\n'
+            folder = written(tmp_path / str(number), upstream)
+            opened.append(FollowingResolver(open_release(str(folder))))
+        return retarget(
+            Job(
+                root=root,
+                texts=read_texts(root),
+                lock=Lock(),
+                known=(opened[0],),
+                between=tuple(opened[1:-1]),
+                new=opened[-1],
+                choose=lambda account: proposals,
+                claim=claim,
+            )
+        )
+
+    return run
+
+
+def of(done: Retargeted, binding: str) -> Account:
+    (account,) = [a for a in done.accounts if a.binding == binding]
+    return account
+
+
+def line(done: Retargeted, start: str) -> list[str]:
+    return [row[1:] for row in done.patch.splitlines() if row.startswith(start)]
+
+
+def test_nothing_changed(carry: Carry) -> None:
+    done = carry({})
+    assert done.counts["left"] == done.counts["proposed"] == 0
+    assert done.claim == (">=0.5.19,<0.5.20", ">=0.5.19,<0.5.21")
+    assert line(done, "+s") == ['sglang: ">=0.5.19,<0.5.21"']
+
+
+def test_what_holds_throughout_gets_a_longer_range(carry: Carry) -> None:
+    done = carry({}, {}, documents={MAP: (AFFINITY, CLOSED)})
+    account = of(done, "affinity")
+    assert (account.outcome, account.range, account.plain) == (
+        "carried", ">=0.5.19,<0.5.22", True,
+    )  # fmt: skip
+    assert not [r for r in done.after if r.count(Severity.ERROR)]
+
+
+def test_what_does_not_hold_on_the_way_gets_a_second_range(carry: Carry) -> None:
+    body = "def set_affinity(gpu_id, tp_size, nnodes=1):\n    return gpu_id\n"
+    done = carry({COMMON: (body, "")}, {COMMON: ("ENABLED", f"{body}ENABLED")},
+                 documents={MAP: (AFFINITY, CLOSED)})  # fmt: skip
+    account = of(done, "affinity")
+    assert account.outcome == "proposed"  # a release in between is left without an entry
+    assert account.range == ">=0.5.21,<0.5.22"
+    assert any("no entry holds for sglang 0.5.20" in said for said in account.review)
+
+
+def test_a_symbol_that_is_gone_is_left_out_from_there_on(carry: Carry) -> None:
+    gone = {ACTIVATION: ("def silu_and_mul(input, out=None):\n    return input\n", "")}
+    export = {"sglang/kernels/ops/__init__.py": ("from", "# from")}
+    done = carry({**gone, **export}, {}, proposals=True)
+    account = of(done, "silu_and_mul/silu_and_mul")
+    assert account.outcome == "proposed" and account.codes == ("KA101",)
+    assert account.added["sglang"] == ">=0.5.20"
+    assert not [r for r in done.after if r.count(Severity.ERROR)]
+    assert line(done, "+ ") == [
+        '    excluded: [{sglang: ">=0.5.20", why: "upstream has no '
+        'sglang.kernels.ops.activation.silu_and_mul from there on"}]'
+    ]
+
+
+def test_what_was_left_out_before_is_not_carried(carry: Carry) -> None:
+    rest = ", args: {gpu_id: gpu_id}, ignores: {tp_size: $any, nnodes: 1}}\n"
+    out = '    excluded: [{sglang: ">=0.5.19,<0.5.20", why: it crashes there}]\n'
+    done = carry({}, documents={MAP: (AFFINITY + rest, f"{CLOSED}{rest}{out}")})
+    assert not [a for a in done.accounts if a.binding == "affinity"]
+    assert "affinity" not in done.patch
+
+
+def test_a_new_parameter_that_nobody_passes(carry: Carry) -> None:
+    done = carry({COMMON: ("nnodes=1)", "nnodes=1, strict=False)")})
+    account = of(done, "affinity")
+    assert account.outcome == "carried"
+    assert account.values == {"ignores": {"tp_size": "$any", "nnodes": 1, "strict": False}}
+    assert account.range == ">=0.5.20"
+    assert line(done, "- ") == [
+        AFFINITY + ", args: {gpu_id: gpu_id}, ignores: {tp_size: $any, nnodes: 1}}"
+    ]
+
+
+def test_a_new_parameter_without_a_default_is_for_a_person(carry: Carry) -> None:
+    done = carry({COMMON: ("tp_size, nnodes", "tp_size, stream, nnodes")}, proposals=True)
+    account = of(done, "affinity")
+    assert account.outcome == "left" and set(account.codes) == {"KA105"}
+    assert "stream" in account.evidence
+    assert line(done, "- ") == []
+
+
+def test_a_parameter_that_goes_and_one_that_stays(carry: Carry) -> None:
+    done = carry({COMMON: ("gpu_id, tp_size, nnodes=1", "gpu_id, nnodes=1")})
+    account = of(done, "affinity")
+    assert account.outcome == "carried"
+    assert account.values == {"ignores": {"nnodes": 1}}
+
+
+def test_parameters_that_come_one_by_one(carry: Carry) -> None:
+    done = carry(
+        {COMMON: ("nnodes=1)", "nnodes=1, strict=False)")},
+        {COMMON: ("strict=False)", "strict=False, spread=0)")},
+    )
+    account = of(done, "affinity")
+    assert account.outcome == "carried" and account.range == ">=0.5.21"
+    assert account.between == (
+        (">=0.5.20,<0.5.21", {"ignores": {"tp_size": "$any", "nnodes": 1, "strict": False}}),
+    )
+    assert [r.count(Severity.ERROR) for r in done.after] == [0, 0, 0]
+    added = line(done, "+ ")
+    assert ['">=0.5.18,<0.5.20"' in added[0], '">=0.5.20,<0.5.21"' in added[1]] == [True, True]
+    assert '">=0.5.21"' in added[2]
+
+
+def test_a_method_that_a_capability_replaces(carry: Carry) -> None:
+    spelled = (
+        '    - {sglang: "<0.5.18", method: support_cuda_graph}\n'
+        '    - {sglang: ">=0.5.18", field: capabilities.graph_capture}\n'
+    )
+    done = carry({}, documents={MAP: (spelled, "    - {method: support_cuda_graph}\n")})
+    account = of(done, "interface.capabilities.graph_capture")
+    assert account.codes == ("KA201",) and account.outcome == "proposed"
+    assert account.values == {
+        "method": None, "argument": None, "field": "capabilities.graph_capture",
+    }  # fmt: skip
+    assert not account.added  # the documents say already what the capabilities are
+
+
+def test_a_process_that_loads_plugins_now(carry: Carry) -> None:
+    start = "def run_detokenizer_process(server_args):\n    pass\n"
+    place = "sglang/srt/managers/detokenizer_manager.py"
+    call = "sglang.srt.managers.detokenizer_manager.run_detokenizer_process"
+    spelled = f"  process.detokenizer:\n    - {{call: {call}, loads_plugins: false}}\n"
+    done = carry(
+        {place: ("", start)},
+        {place: ("pass", "load_plugins()")},
+        documents={MAP: ("left_at_default:", f"{spelled}left_at_default:")},
+    )
+    account = of(done, "interface.process.detokenizer")
+    assert account.codes == ("KA407",) and account.outcome == "carried"
+    assert (account.values, account.range) == ({"loads_plugins": None}, ">=0.5.21")
+    assert account.rates[0].is_certain
+
+
+def test_a_hooked_function_that_asks_the_platform_now(carry: Carry) -> None:
+    asks = "return current_platform.affinity(gpu_id)"
+    done = carry({}, {COMMON: ("return gpu_id", asks)}, proposals=True)
+    account = of(done, "affinity")
+    assert account.outcome == "proposed"
+    assert account.added == {"sglang": ">=0.5.21", "why": "upstream asks the platform there"}
+    assert [r.count(Severity.ERROR) for r in done.after] == [0, 0, 0]
+
+
+def test_a_body_that_changed_is_carried_and_named(carry: Carry) -> None:
+    done = carry({COMMON: ("return gpu_id", "return gpu_id + 1")})
+    account = of(done, "affinity")
+    assert account.outcome == "held"
+    assert any("its body is not what it was in 0.5.19" in said for said in account.review)
+
+
+def test_a_class_that_a_factory_hands_out_has_no_range(carry: Carry) -> None:
+    done = carry({RUNNER: ("class GraphRunner", "class DecodeRunner")}, proposals=True)
+    account = of(done, "factory/graph_runner")
+    assert account.outcome == "left" and account.codes == ("KA101",)
+    assert line(done, "- ") == []
+
+
+def test_a_claim_is_raised_over_what_is_left_when_asked_for(carry: Carry) -> None:
+    lost = {RUNNER: ("class GraphRunner", "class DecodeRunner")}
+    assert carry(lost, claim=True).claim[1] == ">=0.5.19,<0.5.21"
+
+
+def test_the_operators_other_places_stay_as_they_are(carry: Carry) -> None:
+    done = carry(
+        {
+            ACTIVATION: (
+                "def silu_and_mul(input, out=None)",
+                "def silu_and_mul(input, out=None, limit=0.0)",
+            )
+        }
+    )
+    account = of(done, "silu_and_mul/silu_and_mul")
+    assert account.outcome == "carried"
+    before, after = WORKSPACE[RECIPE], done.texts[RECIPE]
+    entry = before[
+        before.index("  - target: sglang.kernels") : before.index("  - target: sglang.srt")
+    ]
+    ended = entry.replace("  - target", '  - sglang: "<0.5.20"\n    target')
+    new = (
+        entry.replace("  - target", '  - sglang: ">=0.5.20"\n    target')
+        + "    ignores: {limit: 0.0}\n"
+    )
+    assert after == before.replace(entry, ended + new)
