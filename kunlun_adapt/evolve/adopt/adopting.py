@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def adopt_plugin(sources: Sources, resolver: Resolver, shipped: Catalog, out: Pa
     reading = read_plugin(sources, resolver)
     parts = platform_parts(reading, resolver, ours)
     bound = bind(reading, resolver, claim)
-    left = sorted({*reading.reader.left, *parts.left, *bound.left})
+    left = _merged((*reading.reader.left, *parts.left, *bound.left))
     heading = f"Read from {sources.top[0]}, for sglang {resolver.version}; edit it from here on."
     content = _map(sources, parts, bound, claim, ours, out)
     files = {MAP_FILE: as_yaml(content, heading)}
@@ -100,6 +101,14 @@ def adopt_plugin(sources: Sources, resolver: Resolver, shipped: Catalog, out: Pa
     resolver.keep_answers()
     taken = tuple(sorted((*parts.taken, *bound.taken), key=lambda t: (t.file, t.line, t.id)))
     return Adoption(sources, resolver.version, heading, content, files, taken, tuple(left))
+
+
+def _merged(left: Iterable[Left]) -> list[Left]:
+    """Return what was left in order, each thing once with all the bindings that it is about."""
+    found: dict[Left, list[str]] = {}
+    for one in left:
+        found.setdefault(replace(one, bindings=()), []).extend(one.bindings)
+    return sorted(replace(x, bindings=tuple(dict.fromkeys(ids))) for x, ids in found.items())
 
 
 def _map(

@@ -153,11 +153,13 @@ class Calls(Effects):
         node = function.node
         if len(self.frames) > MOST_DEPTH or sum(f.node is node for f in self.frames) > 1:
             return Unknown("a recursion")
+        if self.sweeping and id(node) in self.seen and not any(map(_says, args)):
+            return Unknown("what a function returns that was read already")
         bound = _key(function.bound) if function.bound is not None else None
         given = (*map(_key, args), *keywords, *map(_key, keywords.values()))
         key = (id(node), id(function.scope), bound, self.called, *given)
         times, known = self._followed.get(key, (0, Const(None)))
-        if times >= FOLLOWED:
+        if times >= (1 if self.sweeping else FOLLOWED):
             return known
         self._kept += [function, *args, *keywords.values()]  # an id must stay that of one object
         if function.bound is not None:
@@ -252,6 +254,12 @@ def _own(node: ast.AST) -> list[ast.AST]:
         if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             queue += ast.iter_child_nodes(one)
     return found
+
+
+def _says(value: Value) -> bool:
+    """Tell whether an argument may decide what a function binds."""
+    named = isinstance(value, Const) and isinstance(value.value, str)
+    return named or not isinstance(value, (Const, Unknown))
 
 
 def _key(value: Value) -> object:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kunlun_adapt.evolve.adopt.sources import Sources
 
 MOST_STEPS = 500_000
+"""Statements that are read for one module, or one function that nothing calls."""
+MOST_IN_ALL = 5_000_000
 MOST_DEPTH = 60
 
 
@@ -53,6 +55,9 @@ class Track:
         self.probing = False
         self.probed: list[str] = []
         """What the platform's entry point has looked for, while `probing`."""
+        self.sweeping = False
+        """Whether what is read is what nothing has called."""
+        self.steps_in_all = 0
         self._steps = 0
         self._said: set[object] = set()
 
@@ -63,7 +68,8 @@ class Track:
     def step(self) -> None:
         """Count a statement. Raises TooLong."""
         self._steps += 1
-        if self._steps > MOST_STEPS:
+        self.steps_in_all += 1
+        if self._steps > MOST_STEPS or self.steps_in_all > MOST_IN_ALL:
             raise TooLong
 
     def fresh(self) -> None:

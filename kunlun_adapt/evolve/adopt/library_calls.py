@@ -64,10 +64,8 @@ class LibraryCalls(PlainCalls):
     def _named_tuple(self, args: list[Value], scope: Scope) -> Value | None:
         text = text_of(args[1])
         rows = self.items_of(args[1]) if text is None else None
-        firsts = [
-            (self.items_of(r) or [r])[0] if isinstance(r, ListValue) else r for r in rows or ()
-        ]
-        names = text.replace(",", " ").split() if text is not None else [text_of(f) for f in firsts]
+        firsts = [r.items[0] if isinstance(r, ListValue) and r.items else r for r in rows or ()]
+        names = text.replace(",", " ").split() if text else [text_of(f) for f in firsts]
         if not names or text_of(args[0]) is None or not all(n and n.isidentifier() for n in names):
             return None
         body = "".join(f"    {name}: object\n" for name in names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
+from kunlun_adapt.evolve.adopt import frames
 from kunlun_adapt.evolve.adopt.events import Event, Place
 from kunlun_adapt.evolve.adopt.frames import Frame, TooLong
 from kunlun_adapt.evolve.adopt.left import Left
@@ -135,7 +136,9 @@ def read_plugin(sources: Sources, resolver: Resolver) -> Reading:
     for name in sources.modules:
         reader.run_module(name)
     reader.called = not starts  # without an entry point anything may be what starts it
+    reader.sweeping = True
     _uncalled(reader)
+    reader.sweeping = False
     reader.settle()
     classes = tuple(c for c in reader.classes if isinstance(c, ClassValue))
     return Reading(sources, tuple(reader.events), classes, tuple(reader.left), reader)
@@ -145,6 +148,12 @@ def _uncalled(reader: Reader) -> None:
     """Read the functions that nothing has called yet, with arguments that nobody knows."""
     index = 0
     while index < len(reader.defined):  # reading one may define others
+        if reader.steps_in_all > frames.MOST_IN_ALL:
+            rest = len(reader.defined) - index
+            file = next(iter(reader.sources.modules.values())).file
+            what = f"the plugin is too large: {rest} functions that nothing calls are not read"
+            reader.left.append(Left("file", file, 1, what))
+            return
         function = reader.defined[index]
         index += 1
         if isinstance(function, Function) and id(function.node) not in reader.seen:

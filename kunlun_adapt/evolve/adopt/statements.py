@@ -271,7 +271,10 @@ class Statements(Calls):
                 items = known_items(iterated)[:MOST_ITEMS]
             text = f"for each of {ast.unparse(node.iter)[:80]}"
             with self.under(Condition(text, self.place(scope, node))):
-                self.assign(node.target, Unknown("an item of an open loop", True), scope)
+                upstream = isinstance(iterated, (External, ListValue, DictValue))
+                upstream = upstream or getattr(iterated, "upstream", False)
+                item_ = Unknown("an item of an open loop", bool(upstream))
+                self.assign(node.target, item_, scope)
                 self.block(node.body, scope)
             del self.frame.guards[held:]
         for item in items:
