@@ -80,11 +80,12 @@ def adopt(
 ) -> None:
     """Read a plugin's Python without importing it, and write a workspace that says the same.
 
-    --sglang is the release that the plugin was written for; without it the one that its project
-    files pin, else the newest that they allow and that is known here. Whatever the text does not
-    settle is listed with its file and line.
+    --sglang is the release that the plugin was written for; without it the
+    one that its project files pin, else the newest known that they allow.
+    Whatever the text does not settle is listed with its file and line.
 
-    Exit codes: 0 done, 1 a file could not be read or --check finds errors, 2 could not do the job.
+    Exit codes: 0 done, 1 a file could not be read or --check finds errors,
+    2 could not do the job.
 
     Examples:
 
