@@ -256,12 +256,20 @@ def _claimed(
         draft.set_values(0, (), {"sglang": wanted})
         draft.prove()
         raised[MAP_FILE] = draft.text
-    releases = [r for r in (*job.known, *job.between, job.new) if in_range(wanted, r.version)]
     catalog = load_catalog(job.root, raised)
-    reports = []
-    for resolver in sorted(releases, key=lambda r: Version(r.version)):
+
+    def checked(resolver: FollowingResolver) -> ReleaseReport:
         job.tell(f"checking sglang {resolver.version} with the edits")
-        reports.append(report_of(_context(job, catalog, resolver, beyond=False)))
+        return report_of(_context(job, catalog, resolver, beyond=False))
+
+    new = checked(job.new)
+    # Where it is not clean the claim stays, and with it which releases are claimed.
+    raises = job.claim or not new.count(Severity.ERROR)
+    held = wanted if raises else own
+    releases = [r for r in (*job.known, *job.between) if in_range(held, r.version)]
+    releases.sort(key=lambda r: Version(r.version))
+    reports = [*map(checked, releases), new]
+    reports.sort(key=lambda report: Version(report.release))
     clean = all(not report.count(Severity.ERROR) for report in reports)
     if wanted == own or clean or job.claim:
         return tuple(reports), raised, wanted
