@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kunlun_adapt.diagnostics import Severity
+from kunlun_adapt.diagnostics import AdaptError, Severity
 from kunlun_adapt.evolve.retarget import Account, Job, Retargeted, read_texts, retarget
 from kunlun_adapt.upstream import Lock, open_release
 from kunlun_adapt.upstream.following import FollowingResolver
@@ -20,6 +20,7 @@ SCHEDULER = "sglang/srt/managers/scheduler.py"
 RUNNER = "sglang/srt/runner.py"
 ACTIVATION = "sglang/kernels/ops/activation.py"
 AFFINITY = '      - {sglang: ">=0.5.18", target: sglang.srt.utils.common.set_affinity'
+DOOR = "sglang/srt/plugins"
 CLOSED = AFFINITY.replace('">=0.5.18"', '">=0.5.19,<0.5.20"')
 
 Edits = Mapping[str, tuple[str, str]]
@@ -50,6 +51,7 @@ def carry(tmp_path: Path) -> Carry:
         documents: Edits | None = None,
         proposals: bool = False,
         claim: bool = False,
+        drop: str = "nothing",
     ) -> Retargeted:
         claimed = {MAP: ('sglang: ">=0.5.17,<0.5.24"', 'sglang: ">=0.5.19,<0.5.20"')}
         files = edited(edited(WORKSPACE, claimed), documents or {})
@@ -57,6 +59,8 @@ def carry(tmp_path: Path) -> Carry:
         opened, upstream = [], edited(UPSTREAM, {})
         for number, edits in enumerate(({}, *changes)):
             upstream = edited(upstream, edits)
+            if number:
+                upstream = {n: t for n, t in upstream.items() if not n.startswith(drop)}
             upstream["sglang/version.py"] = f'__version__ = "0.5.{19 + number}"\n'
             folder = written(tmp_path / str(number), upstream)
             opened.append(FollowingResolver(open_release(str(folder))))
@@ -231,6 +235,21 @@ def test_a_class_that_a_factory_hands_out_has_no_range(carry: Carry) -> None:
 def test_a_claim_is_raised_over_what_is_left_when_asked_for(carry: Carry) -> None:
     lost = {RUNNER: ("class GraphRunner", "class DecodeRunner")}
     assert carry(lost, claim=True).claim[1] == ">=0.5.19,<0.5.21"
+
+
+def test_a_release_without_a_door_for_plugins(carry: Carry) -> None:
+    with pytest.raises(AdaptError, match=r"has no sglang\.srt\.pl.*: nothing can be bound there"):
+        carry({}, drop=DOOR)
+
+
+def test_there_is_no_way_back(carry: Carry, tmp_path: Path) -> None:
+    done = carry({})
+    root = tmp_path / "workspace"
+    older = FollowingResolver(open_release(str(tmp_path / "0")))
+    job = Job(root, read_texts(root), Lock(), (), (), older, lambda account: False)
+    with pytest.raises(AdaptError, match=r"no claimed release is older than 0\.5\.19"):
+        retarget(job)
+    assert done.start == "0.5.19"
 
 
 def test_the_operators_other_places_stay_as_they_are(carry: Carry) -> None:

@@ -67,8 +67,19 @@ def retarget(job: Job) -> Retargeted:
         raise AdaptError(
             f"the documents have {len(catalog.findings)} finding(s)", "kunlun-adapt validate"
         )
+    older = [r.version for r in job.known if Version(r.version) < Version(job.new.version)]
+    if not older:
+        raise AdaptError(
+            f"no claimed release is older than {job.new.version}, so there is none to start from",
+            f"kunlun-adapt validate --sglang {job.new.version} --beyond-claims",
+        )
     job.tell(f"checking sglang {job.new.version}")
     context = _context(job, catalog, job.new)
+    if context.platform_packages_missing:
+        raise AdaptError(
+            f"sglang {job.new.version} has no {context.platform_packages_missing[0]}: nothing can "
+            "be bound there"
+        )
     before = report_of(context)
     old_warnings = _said_before(job, catalog)
     groups = list(groups_of(context, job.known, job.between))
@@ -108,7 +119,7 @@ def retarget(job: Job) -> Retargeted:
     accounts += [general(f) for f in {_key(f): f for f in rest}.values()]
     return Retargeted(
         release=job.new.version,
-        start=job.known[-1].version if job.known else "",
+        start=older[-1],
         through=tuple(r.version for r in job.between),
         accounts=tuple(sorted(accounts, key=lambda a: (a.position, a.binding))),
         texts=texts,
