@@ -16,6 +16,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from kunlun_adapt.check.context import Context
+from kunlun_adapt.check.neighbours import neighbours
 from kunlun_adapt.diagnostics import CODES, Finding, Severity, UpstreamPosition
 from kunlun_adapt.documents import Bind, Hook
 from kunlun_adapt.upstream import Location, Release
@@ -30,26 +31,35 @@ READERS = (
 """The modules of `upstream` that read what the rules look at."""
 
 _FINDINGS: WeakKeyDictionary[Context, tuple[Finding, ...]] = WeakKeyDictionary()
+_ROWS: WeakKeyDictionary[Context, Mapping[str, Any]] = WeakKeyDictionary()
 
 
 def usage_findings(context: Context) -> tuple[Finding, ...]:
     """Return what is to be said of upstream's uses: from the lock where it still holds."""
     if context not in _FINDINGS:
         # Each rule asks for its own part, and all are found together.
-        _FINDINGS[context] = _held_or_found(context)
+        replayed = () if context.reader is None else _replayed(context, usage_now(context))
+        _FINDINGS[context] = found(context) if replayed is None else replayed
     return _FINDINGS[context]
 
 
-def _held_or_found(context: Context) -> tuple[Finding, ...]:
+def usage_now(context: Context) -> Mapping[str, Any]:
+    """Return the row of the release as it is: the lock's where it stands, else one found anew."""
+    if context not in _ROWS:
+        _ROWS[context] = _row_now(context)
+    return _ROWS[context]
+
+
+def _row_now(context: Context) -> Mapping[str, Any]:
     if context.reader is None:
-        return ()
+        return {}
     held = None if context.lock is None else context.lock.usage.get(context.release)
     digest = usage_digest(context)
-    if held is None or held.get("digest") != digest:
-        # The lock was written for other documents; those at hand may have been checked since.
-        held = context.reader.recall(USAGE, digest, lambda: _found_row(context, digest))
-    replayed = _replayed(context, held)
-    return found(context) if replayed is None else replayed
+    if held is not None and row_digest(held) == digest:
+        return held
+    # The lock was written for other documents; those at hand may have been checked since.
+    row: Mapping[str, Any] = context.reader.recall(USAGE, digest, lambda: _found_row(context))
+    return row
 
 
 def found(context: Context) -> tuple[Finding, ...]:
@@ -83,27 +93,70 @@ def found(context: Context) -> tuple[Finding, ...]:
 
 
 def usage_row(context: Context, held: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return what the lock holds of a release; a held row whose digest still stands is kept."""
-    digest = usage_digest(context)
-    stands = held is not None and held.get("digest") == digest
+    """Return what the lock holds of a release; a held row that still stands is kept.
+
+    `digest` covers what all bindings share; `bindings` has a row for each one: the hash of what
+    the documents state of it, its neighbours, and what was found.
+    """
+    stands = held is not None and row_digest(held) == usage_digest(context)
     if held is not None and stands and _replayed(context, held) is not None:
         return dict(held)
-    return _found_row(context, digest)
+    return _found_row(context)
 
 
-def _found_row(context: Context, digest: str) -> dict[str, Any]:
-    return {"digest": digest, "findings": [_row(finding) for finding in found(context)]}
+def _found_row(context: Context) -> dict[str, Any]:
+    bindings: dict[str, dict[str, Any]] = {}
+    for id, digest in _stated_digests(context).items():
+        bindings[id] = {"stated": digest}
+    for id, row in neighbours(context).items():
+        bindings[id].update(row)
+    for finding in found(context):
+        # Of a binding alone, so that two branches that each add one merge line by line.
+        assert finding.binding is not None, finding
+        bindings[finding.binding].setdefault("findings", []).append(_row(finding))
+    return {"digest": _shared_digest(context), "bindings": bindings}
 
 
 def usage_digest(context: Context) -> str:
     """Return the hash of all that the findings depend on."""
+    return _whole(_shared_digest(context), _stated_digests(context))
+
+
+def row_digest(row: Mapping[str, Any]) -> str | None:
+    """Return what `usage_digest` was when a row was made; None for a strange row."""
+    digest, bindings = row.get("digest"), row.get("bindings", {})
+    if not isinstance(digest, str) or not isinstance(bindings, Mapping):
+        return None
+    try:
+        return _whole(digest, {id: str(item["stated"]) for id, item in bindings.items()})
+    except (KeyError, TypeError):
+        return None
+
+
+def _whole(shared: str, stated: Mapping[str, str]) -> str:
+    text = json.dumps([shared, sorted(stated.items())])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _shared_digest(context: Context) -> str:
     assert context.reader is not None
     digest = hashlib.sha256(_rules_digest().encode())
     content = context.reader.recall("digest", "", partial(_content, context.reader.release))
     digest.update(content.encode())
-    for part in _stated(context):
+    for part in _shared(context):
         digest.update(json.dumps(part, sort_keys=True, ensure_ascii=True).encode() + b"\n")
     return digest.hexdigest()[:32]
+
+
+def _stated_digests(context: Context) -> dict[str, str]:
+    """The hash of what the documents and the lock say of each binding that a finding may be of."""
+    parts: dict[str, list[Any]] = {}
+    for id, part in _stated(context):
+        parts.setdefault(id, []).append(part)
+    return {
+        id: hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+        for id, said in sorted(parts.items())
+    }
 
 
 def _content(release: Release) -> str:
@@ -113,21 +166,25 @@ def _content(release: Release) -> str:
     return release_digest(release)
 
 
-def _stated(context: Context) -> Iterable[Any]:
-    """What the documents and the lock say of the bindings."""
+def _shared(context: Context) -> Iterable[Any]:
+    """What the documents say that is about no binding alone."""
     yield [context.release, context.map.sglang, context.beyond_claims]
-    for entry in context.catalog.hooks:
-        yield _model(entry.hook)
-    for recipe in context.operators:
-        yield [recipe.model.name, recipe.model.status]
-        yield from (_model(bind) for bind in recipe.model.binds)
     for key, spellings in context.map.interface.items():
         if key.startswith("process."):
             yield [key, [spelling.model_dump(mode="json") for spelling in spellings]]
+
+
+def _stated(context: Context) -> Iterable[tuple[str, Any]]:
+    """What the documents and the lock say of each binding that acts, or is left out."""
     from kunlun_adapt.check.rules.excluded_but_there import left_out, locked_fingerprints
 
+    for hook in context.hooks:
+        yield hook.binding.id, [hook.binding.status, _model(hook.hook)]
+    for kernel in context.kernels:
+        yield kernel.binding.id, [kernel.binding.status, _model(kernel.bind)]
     for left in left_out(context):
-        yield [left.target, locked_fingerprints(context, left.target)]
+        # By which of several places it is excluded changes nothing.
+        yield left.binding.id, [left.target, locked_fingerprints(context, left.target)]
 
 
 def _model(model: Hook | Bind) -> Any:
@@ -139,7 +196,7 @@ def _model(model: Hook | Bind) -> Any:
 def _rules_digest() -> str:
     """The hash of our own code that finds: the rules, and what they read a release with."""
     package = Path(__file__).parent.parent
-    names = [f"check/{name}.py" for name in ("usage", "use_sites", "targets", "processes")]
+    names = [f"check/{name}.py" for name in (*("usage", "use_sites", "targets", "processes"), "neighbours")]
     names += ["check/parameters.py", "check/wording.py"]
     rules = (
         *("call_not_accepted", "import_time_value", "unreachable_reference", "vacuous_target"),
@@ -158,7 +215,6 @@ def _rules_digest() -> str:
 def _row(finding: Finding) -> dict[str, Any]:
     return {
         "code": finding.code,
-        "binding": finding.binding,
         "target": finding.target,
         "message": finding.message,
         "upstream": str(finding.upstream) if finding.upstream else None,
@@ -169,25 +225,23 @@ def _row(finding: Finding) -> dict[str, Any]:
 def _replayed(context: Context, held: Mapping[str, Any]) -> tuple[Finding, ...] | None:
     """The findings of a row at the places where the bindings stand now; None for a strange row."""
     positions = {b.id: b.position for plan in context.plans for b in plan.bindings}
-    rows = held.get("findings")
-    if not isinstance(rows, list):
-        return None
     replayed = []
-    for row in rows:
-        try:
-            place = None if row["upstream"] is None else Location.parse(row["upstream"])
-            replayed.append(
-                Finding(
-                    code=row["code"],
-                    severity=Severity(CODES[row["code"]].severity),
-                    message=row["message"],
-                    position=positions[row["binding"]],
-                    binding=row["binding"],
-                    target=row["target"],
-                    upstream=UpstreamPosition(place.file, place.line) if place else None,
-                    suggestion=row["suggestion"],
+    try:
+        for id, rows in held["bindings"].items():
+            for row in rows.get("findings", ()):
+                place = None if row["upstream"] is None else Location.parse(row["upstream"])
+                replayed.append(
+                    Finding(
+                        code=row["code"],
+                        severity=Severity(CODES[row["code"]].severity),
+                        message=row["message"],
+                        position=positions[id],
+                        binding=id,
+                        target=row["target"],
+                        upstream=UpstreamPosition(place.file, place.line) if place else None,
+                        suggestion=row["suggestion"],
+                    )
                 )
-            )
-        except (KeyError, TypeError, ValueError, AttributeError):
-            return None  # not what we write: it is found anew
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None  # not what we write: it is found anew
     return tuple(sorted(replayed, key=lambda f: f.sort_key))

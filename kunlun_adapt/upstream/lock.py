@@ -1,10 +1,12 @@
 """The lock: the facts of upstream that the bindings were verified against.
 
 `adapt.lock` is JSON Lines, so that a changed symbol is one changed line in review. The first line
-states the format; then comes one line per target and release, sorted by target and then by
-version, one line per upstream file that holds such a symbol, and one per release for what the
-checks found about upstream's own uses of the targets. There is no time in it: the same
-facts give the same bytes. Reading needs the standard library alone, since each process of a
+states the format; then comes a block per release, oldest first: one line per target, one per
+upstream file that holds such a symbol, one per binding for how upstream uses it (what its callers
+pass, what it calls, what the checks found), and a last line with the digest of what these rest on.
+Each part is sorted. A binding adds lines inside the blocks and a release adds a block after the
+last line of another, so that branches which do either merge by lines. There is no time in it: the
+same facts give the same bytes. Reading needs the standard library alone, since each process of a
 server does it at start.
 """
 
@@ -43,7 +45,8 @@ class Lock:
     """All locked facts; `hashes` maps a release to the SHA-256 of each of its bound files.
 
     `usage` holds, by release, what was found about upstream's own uses of the targets, as the
-    checks wrote it: finding it again would take reading the whole release.
+    checks wrote it: a `digest`, and a row per binding under `bindings`. Finding it again would
+    take reading the whole release.
     """
 
     entries: Mapping[tuple[str, str], LockEntry] = field(default_factory=dict)
@@ -82,6 +85,14 @@ class Lock:
             {**uses, **other.usage},
         )
 
+    def without(self, release: str) -> Lock:
+        """This lock with nothing of one release."""
+        return Lock(
+            {key: item for key, item in self.entries.items() if key[0] != release},
+            {key: item for key, item in self.hashes.items() if key != release},
+            {key: item for key, item in self.usage.items() if key != release},
+        )
+
     def with_usage(self, release: str, row: Mapping[str, Any]) -> Lock:
         """This lock with what was found about upstream's uses in a release."""
         return Lock(self.entries, self.hashes, {**self.usage, release: row})
@@ -89,27 +100,29 @@ class Lock:
     def text(self) -> str:
         """The lock file's text."""
         rows: list[dict[str, Any]] = [{"lock": LOCK_FORMAT}]
-        order = {release: index for index, release in enumerate(self.releases)}
-        for entry in sorted(
-            self.entries.values(), key=lambda item: (item.target, order[item.release])
-        ):
-            row: dict[str, Any] = {"target": entry.target, "release": entry.release}
-            symbol = entry.symbol.to_json()
-            if symbol.get("path") == entry.target:
-                del symbol["path"]
-            row["symbol"] = symbol
-            if entry.members:
-                row["members"] = list(entry.members)
-            rows.append(row)
         for release in self.releases:
+            rows += [_target_row(self.entries[release, t]) for t in self.targets(release)]
             for file, digest in sorted(self.hashes[release].items()):
                 rows.append({"release": release, "file": file, "sha256": digest})
-        for release in self.releases:
-            if release in self.usage:
-                rows.append({"release": release, "usage": self.usage[release]})
+            usage = self.usage.get(release, {})
+            for id, row in sorted(usage.get("bindings", {}).items()):
+                rows.append({"release": release, "binding": id, **row})
+            if "digest" in usage:
+                rows.append({"release": release, "usage": usage["digest"]})
         return "".join(
             json.dumps(row, ensure_ascii=False, separators=(", ", ": ")) + "\n" for row in rows
         )
+
+
+def _target_row(entry: LockEntry) -> dict[str, Any]:
+    row: dict[str, Any] = {"target": entry.target, "release": entry.release}
+    symbol = entry.symbol.to_json()
+    if symbol.get("path") == entry.target:
+        del symbol["path"]
+    row["symbol"] = symbol
+    if entry.members:
+        row["members"] = list(entry.members)
+    return row
 
 
 class LockFacts:
@@ -220,11 +233,21 @@ def parse_lock(text: str, file: str = "adapt.lock") -> Lock:
             entries[release, entry.target] = entry
             hashes.setdefault(release, {})
         elif isinstance(row.get("file"), str) and isinstance(row.get("sha256"), str):
-            hashes.setdefault(release, {})[row["file"]] = row["sha256"]
-        elif isinstance(row.get("usage"), dict):
-            usage[release] = row["usage"]
-        else:
-            what = "a 'target', a 'file' and hash, nor 'usage'"
+            held = hashes.setdefault(release, {}).setdefault(row["file"], row["sha256"])
+            if held != row["sha256"]:
+                raise LockError(file, number, f"{row['file']} is locked twice for {release}")
+        elif isinstance(row.get("binding"), str):
+            bindings = usage.setdefault(release, {}).setdefault("bindings", {})
+            id = row["binding"]
+            if id in bindings:
+                raise LockError(file, number, f"{id} is locked twice for {release}")
+            bindings[id] = {k: v for k, v in row.items() if k not in ("release", "binding")}
+        elif isinstance(row.get("usage"), str):
+            digest = usage.setdefault(release, {}).setdefault("digest", row["usage"])
+            if digest != row["usage"]:
+                raise LockError(file, number, f"the uses of {release} are locked twice")
+        elif not isinstance(row.get("usage"), dict):  # the form of earlier locks: found anew
+            what = "a 'target', a 'file' and hash, a 'binding', nor 'usage'"
             raise LockError(file, number, f"the line has neither {what}")
     return Lock(entries, hashes, usage)
 
