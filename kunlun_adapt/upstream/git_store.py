@@ -34,8 +34,10 @@ class GitStore:
         self._reader: subprocess.Popen[bytes] | None = None
         if not repository.is_dir():
             raise ReleaseError(f"{repository} is not a folder", "give the path of a git repository")
-        self._git("rev-parse", "--git-dir")
-        found = self._git("rev-parse", "--verify", "--end-of-options", f"{revision}^0", fails=True)
+        run_git(repository, "rev-parse", "--git-dir")
+        found = run_git(
+            repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^0", fails=True
+        )
         self.commit = found.decode("ascii", "replace").strip()
         if not re.fullmatch(r"[0-9a-f]{40,64}", self.commit):
             raise ReleaseError(
@@ -53,7 +55,9 @@ class GitStore:
     def _listed(self) -> dict[str, str]:
         """The blob of each file of the package, by its path below the folder that holds it."""
         for folder in ("", "python/"):
-            text = self._git("ls-tree", "-r", "-z", self.commit, "--", f"{folder}{PACKAGE}")
+            text = run_git(
+                self._repository, "ls-tree", "-r", "-z", self.commit, "--", f"{folder}{PACKAGE}"
+            )
             blobs: dict[str, str] = {}
             for row in text.split(b"\0"):
                 head, tab, raw = row.partition(b"\t")
@@ -70,7 +74,7 @@ class GitStore:
     def stated_version(self) -> str | None:
         """The version of the nearest tag below, or None; `0.5.19+30.g1f2e3d4` is 30 commits on."""
         arguments = ("describe", "--tags", "--long", "--match", "v[0-9]*", self.commit)
-        found = self._git(*arguments, fails=True)
+        found = run_git(self._repository, *arguments, fails=True)
         match = re.fullmatch(r"(.+)-(\d+)-(g[0-9a-f]+)", found.decode("utf-8", "replace").strip())
         if match is None:
             return None
@@ -107,7 +111,9 @@ class GitStore:
     def _blob(self, name: str) -> bytes | None:
         """One object through a reader that stays open: a process per file would cost a minute."""
         if self._reader is None or self._reader.poll() is not None:
-            self._reader = self._start("cat-file", "--batch", stderr=subprocess.DEVNULL)
+            self._reader = _start(
+                self._repository, "cat-file", "--batch", stderr=subprocess.DEVNULL
+            )
             weakref.finalize(self, _end, self._reader)
         asking, answering = self._reader.stdin, self._reader.stdout
         assert asking is not None and answering is not None
@@ -124,46 +130,50 @@ class GitStore:
             return None
         return data if len(data) == size else None
 
-    def _git(self, *arguments: str, fails: bool = False) -> bytes:
-        """What a git command prints; empty where it may fail and does."""
-        process = self._start(*arguments)
-        try:
-            text, complaint = process.communicate(timeout=_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            raise ReleaseError(
-                f"git {arguments[0]} in {self._repository} takes too long",
-                "check the repository with `git status`",
-            ) from None
-        if process.returncode == 0:
-            return text
-        if fails:
-            return b""
-        said = complaint.decode("utf-8", "replace").strip().splitlines()
-        raise ReleaseError(
-            f"git cannot read {self._repository}: {said[0] if said else 'it gives no reason'}",
-            "give the path of a git repository that `git -C PATH log` can read",
-        )
 
-    def _start(self, *arguments: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-        # A partial clone would ask the network for what it lacks; a prompt would hang.
-        environment = {
-            **os.environ,
-            "GIT_NO_LAZY_FETCH": "1",
-            "GIT_OPTIONAL_LOCKS": "0",
-            "GIT_TERMINAL_PROMPT": "0",
-        }
-        try:
-            return subprocess.Popen(
-                ["git", "-C", str(self._repository), *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                env=environment,
-            )
-        except (OSError, ValueError) as error:  # ValueError: a null byte in the revision
-            raise ReleaseError(f"git cannot be run: {error}", "install git") from error
+def run_git(repository: Path, *arguments: str, fails: bool = False) -> bytes:
+    """What a git command prints; empty where it may fail and does. Raises ReleaseError."""
+    process = _start(repository, *arguments)
+    try:
+        text, complaint = process.communicate(timeout=_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise ReleaseError(
+            f"git {arguments[0]} in {repository} takes too long",
+            "check the repository with `git status`",
+        ) from None
+    if process.returncode == 0:
+        return text
+    if fails:
+        return b""
+    said = complaint.decode("utf-8", "replace").strip().splitlines()
+    raise ReleaseError(
+        f"git cannot read {repository}: {said[0] if said else 'it gives no reason'}",
+        "give the path of a git repository that `git -C PATH log` can read",
+    )
+
+
+def _start(
+    repository: Path, *arguments: str, stderr: int = subprocess.PIPE
+) -> subprocess.Popen[bytes]:
+    # A partial clone would ask the network for what it lacks; a prompt would hang.
+    environment = {
+        **os.environ,
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+    try:
+        return subprocess.Popen(
+            ["git", "-C", str(repository), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=environment,
+        )
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the revision
+        raise ReleaseError(f"git cannot be run: {error}", "install git") from error
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -1,0 +1,258 @@
+"""Which upstream commit broke which binding: found in git's history, by halving it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from kunlun_adapt.check import Context, context_for
+from kunlun_adapt.check.accepted import accepted
+from kunlun_adapt.check.rules import CLAIM_RULES, RELEASE_RULES, Rule
+from kunlun_adapt.check.targets import lost
+from kunlun_adapt.diagnostics import AdaptError, Finding, Severity
+from kunlun_adapt.documents import Catalog
+from kunlun_adapt.upstream import Lock, Missing, Release, Resolver, Symbol, open_release
+from kunlun_adapt.upstream.errors import ReleaseError
+from kunlun_adapt.upstream.git_history import Commit, commits_between
+
+GONE = ("KA101", "KA102", "KA103")
+"""That a name is no longer where it is looked up: which of them, depends on where it is now."""
+OPEN_AT_ONCE = 4
+
+Progress = Callable[[str, float | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A revision as it was named, its commit and the version that its code has."""
+
+    revision: str
+    commit: str
+    release: str
+
+    def to_json(self) -> dict[str, str]:
+        """A JSON object."""
+        return {"revision": self.revision, "commit": self.commit, "release": self.release}
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """What is wrong at the end of a history, and the commit that made it so.
+
+    `before` says that it was so at its start; then there is no commit. `tried` counts the
+    commits that were looked at, of `among` that touched the files in question.
+    """
+
+    finding: Finding
+    commit: Commit | None
+    before: bool
+    tried: int = 0
+    among: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding, as `validate` has it, with the commit."""
+        return {
+            **self.finding.to_json(),
+            "broken_before": self.before,
+            "commit": self.commit.to_json() if self.commit else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What is broken between two revisions: the oldest commit first."""
+
+    since: Point
+    until: Point
+    broken: tuple[Broken, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object, without the schema's number."""
+        return {
+            "since": self.since.to_json(),
+            "until": self.until.to_json(),
+            "broken": [item.to_json() for item in self.broken],
+        }
+
+
+def watch(
+    catalog: Catalog,
+    lock: Lock | None,
+    repository: Path,
+    since: str,
+    until: str = "HEAD",
+    *,
+    version: str | None = None,
+    severity: Severity = Severity.ERROR,
+    progress: Progress | None = None,
+) -> Watched:
+    """Check every binding at `until`, and find for each that is broken the commit that broke it.
+
+    `version` is taken for both where no tag states one. Only commits that touched the files in
+    which the symbol is, or was, are looked at; where none of them explains it, all are. Where a
+    binding broke, was mended and broke again, one of the commits that broke it is found. Raises
+    ReleaseError for a repository or revision that cannot be read, AdaptError without a map.
+    """
+    history = _History(catalog, lock, repository, version)
+    start, end = history.point(since), history.point(until)
+    say = progress or _quiet
+    say(f"checking {end.release}", None)
+    found = list(history.findings(end.commit, severity))
+    order = {c.hash: i for i, c in enumerate(commits_between(repository, start.commit, end.commit))}
+    broken = []
+    for number, (rule, finding) in enumerate(found):
+        say(finding.binding or finding.target or finding.code, number / len(found))
+        twins = [f for _, f in found if _key(f) == _key(finding)]
+        broken.append(_broken(history, start, end, rule, finding, alone=len(twins) == 1))
+    broken.sort(
+        key=lambda b: (
+            not b.before,
+            order.get(b.commit.hash, len(order)) if b.commit else -1,
+            b.finding.sort_key,
+        )
+    )
+    return Watched(start, end, tuple(broken))
+
+
+def _quiet(message: str, fraction: float | None) -> None:
+    """Say nothing: nobody asked how far it is."""
+
+
+class _Plain(Resolver):
+    """A resolver that does not look for where a missing symbol is: that reads the whole release."""
+
+    def suggest(self, missing: Missing, fingerprint: str | None = None) -> Missing:
+        """The miss as it is."""
+        return missing
+
+
+class _History:
+    """The checks of some commits; those that were looked at last are kept."""
+
+    def __init__(
+        self, catalog: Catalog, lock: Lock | None, repository: Path, version: str | None
+    ) -> None:
+        self._catalog = catalog
+        self._lock = lock
+        self.repository = repository
+        self._version = version
+        self.resolver = lru_cache(OPEN_AT_ONCE)(self._resolver)
+        self.context = lru_cache(OPEN_AT_ONCE)(self._context)
+
+    def point(self, revision: str) -> Point:
+        release = self._open(revision)
+        commit: str = release.store.commit  # type: ignore[attr-defined]
+        return Point(revision, commit, release.version)
+
+    def _open(self, revision: str) -> Release:
+        stated = f"@{self._version}" if self._version else ""
+        return open_release(f"git:{self.repository}@{revision}{stated}")
+
+    def _resolver(self, commit: str) -> Resolver:
+        return _Plain(self._open(commit))
+
+    def _context(self, commit: str) -> Context:
+        return self._made(self.resolver(commit))
+
+    def _made(self, facts: Resolver) -> Context:
+        context = context_for(self._catalog, facts, lock=self._lock, beyond_claims=True)
+        if context is None:
+            raise AdaptError("the map does not load", "kunlun-adapt validate says why")
+        return context
+
+    def findings(self, commit: str, severity: Severity) -> Iterable[tuple[Rule, Finding]]:
+        """Yield what is wrong, with the rule that says so; what the documents owe is left out."""
+        context = self._made(Resolver(self._open(commit)))
+        rules = CLAIM_RULES if context.platform_packages_missing else (*CLAIM_RULES, *RELEASE_RULES)
+        for rule in rules:
+            for finding in dict.fromkeys(accepted(context, list(rule(context)))):
+                if finding.severity >= severity:
+                    yield rule, finding
+
+
+def _broken(
+    history: _History, start: Point, end: Point, rule: Rule, finding: Finding, *, alone: bool
+) -> Broken:
+    # A name that the documents say of both ends can be asked for without planning anything.
+    named = finding.code in GONE and _has(history, start.commit, finding.target)
+
+    def bad(commit: str) -> bool:
+        if named:
+            return not _has(history, commit, finding.target)
+        return _shows(history.context(commit), rule, finding, alone)
+
+    if not named and bad(start.commit):
+        return Broken(finding, None, True)
+    between = (history.repository, start.commit, end.commit)
+    near = commits_between(*between, _files(history, start, end, finding))
+    tried: set[str] = set()
+    commit = _first_bad(near, bad, tried)
+    if commit is None:
+        near = commits_between(*between)
+        commit = _first_bad(near, bad, tried)
+    return Broken(finding, commit, False, len(tried), len(near))
+
+
+def _has(history: _History, commit: str, target: str | None) -> bool:
+    return target is not None and isinstance(history.resolver(commit).resolve(target), Symbol)
+
+
+def _first_bad(
+    commits: tuple[Commit, ...], bad: Callable[[str], bool], tried: set[str]
+) -> Commit | None:
+    """Halve a history that starts good; None where its end is good as well."""
+
+    def fails(index: int) -> bool:
+        tried.add(commits[index].hash)
+        try:
+            return bad(commits[index].hash)
+        except ReleaseError:
+            return False  # a commit that holds no release breaks no binding of one
+
+    low, high = -1, len(commits) - 1
+    if high < 0 or not fails(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fails(middle) else (middle, high)
+    return commits[high]
+
+
+def _shows(context: Context, rule: Rule, finding: Finding, alone: bool) -> bool:
+    """Tell whether the same is wrong at another commit."""
+    if finding.code in GONE:
+        return any(
+            item.use.binding == finding.binding
+            and (finding.binding is not None or item.use.path == finding.target)
+            for item in lost(context)
+        )
+    return any(
+        _key(other) == _key(finding) and (alone or _words(other) == _words(finding))
+        for other in rule(context)
+        if other.severity >= finding.severity
+    )
+
+
+def _key(finding: Finding) -> tuple[str, ...]:
+    """What makes two findings of two commits the same; a binding's target may have moved."""
+    return finding.code, finding.binding or "", "" if finding.binding else finding.target or ""
+
+
+def _words(finding: Finding) -> str:
+    """A message without what is different at each commit: versions and line numbers."""
+    return re.sub(r"\d+", "", finding.message)
+
+
+def _files(history: _History, start: Point, end: Point, finding: Finding) -> list[str]:
+    """The files in which the symbol is, or was, and those on the way to it."""
+    files = [finding.upstream.file] if finding.upstream else []
+    for point in (start, end):
+        symbol = history.resolver(point.commit).resolve(finding.target) if finding.target else None
+        if isinstance(symbol, Symbol):
+            places = [symbol.location, *symbol.via, *(v.location for v in symbol.variants)]
+            files += [place.file for place in places]
+    return [file for file in dict.fromkeys(files) if file.endswith(".py")]

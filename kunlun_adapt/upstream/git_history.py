@@ -1,0 +1,73 @@
+"""The commits that touched some files of a release, from git's history: nothing is checked out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kunlun_adapt.upstream.git_store import run_git
+from kunlun_adapt.upstream.stores import PACKAGE
+
+_FIELDS = "%H%x00%P%x00%cs%x00%an%x00%s%x00%x00"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit; `merge` tells one that brings several along."""
+
+    hash: str
+    date: str
+    author: str
+    subject: str
+    merge: bool = False
+
+    def to_json(self) -> dict[str, str | bool]:
+        """A JSON object."""
+        return {
+            "hash": self.hash,
+            "date": self.date,
+            "author": self.author,
+            "subject": self.subject,
+            "merge": self.merge,
+        }
+
+
+def commits_between(
+    repository: Path, since: str, until: str, files: Iterable[str] = (PACKAGE,)
+) -> tuple[Commit, ...]:
+    """The commits after `since` up to `until` that touched files of the package, oldest first.
+
+    Both are full hashes. A merge counts as the one step that it is on the branch of `until`.
+    Raises ReleaseError where git cannot tell.
+    """
+    # `sglang/` may lie at the top of the repository or in `python/`, and may have moved.
+    paths = [f"{folder}{file}" for file in dict.fromkeys(files) for folder in ("", "python/")]
+    text = run_git(
+        repository,
+        "--literal-pathspecs",
+        "log",
+        "--first-parent",
+        "--topo-order",
+        "--reverse",
+        "--no-color",
+        "--no-show-signature",
+        f"--format={_FIELDS}",
+        f"{since}..{until}",
+        "--",
+        *paths,
+    )
+    found = []
+    for entry in text.decode("utf-8", "replace").split("\0\0"):
+        fields = entry.lstrip("\n").split("\0")
+        if len(fields) == 5:
+            name, parents, date, author, subject = fields
+            found.append(
+                Commit(name, date, _plain(author), _plain(subject), len(parents.split()) > 1)
+            )
+    return tuple(found)
+
+
+def _plain(text: str) -> str:
+    """A text of a stranger's without what a terminal would obey."""
+    return "".join(character if character.isprintable() else " " for character in text).strip()

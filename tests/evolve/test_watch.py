@@ -1,0 +1,243 @@
+"""`watch` over a real git history: the commit that broke a binding, without a checkout."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+import pytest
+
+from kunlun_adapt.check import check_release
+from kunlun_adapt.diagnostics import Severity
+from kunlun_adapt.evolve.watch import Watched, watch
+from kunlun_adapt.upstream import ReleaseError, Resolver, open_release
+from kunlun_adapt.upstream.git_history import commits_between
+from tests.check.bench import MAP, Bench
+from tests.check.said import codes
+from tests.cli.conftest import Run, run
+from tests.upstream.test_git_store import git
+
+__all__ = ["run"]  # a fixture of the commands' tests
+
+COMMON = "sglang/srt/utils/common.py"
+KERNEL = "sglang/kernels/ops/activation.py"
+DEFINED = "def set_affinity(gpu_id, tp_size, nnodes=1):"
+
+
+class History:
+    """A clone of the bench's release, to which tests add commits."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.path = bench.root / "clone"
+        self.path.mkdir()
+        git(self.path, "init", "-q", "-b", "main")
+        for name, text in self.bench.upstream.items():
+            self._write(name, textwrap.dedent(text))
+        self.commit("start")
+        git(self.path, "tag", "v0.5.19")
+
+    def _write(self, name: str, text: str) -> None:
+        file = self.path / "python" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def commit(self, subject: str) -> str:
+        git(self.path, "add", ".")
+        git(self.path, "commit", "-q", "-m", subject)
+        return git(self.path, "rev-parse", "HEAD")
+
+    def edit(self, name: str, old: str, new: str, subject: str) -> str:
+        text = (self.path / "python" / name).read_text(encoding="utf-8")
+        assert text.count(old) == 1, old
+        self._write(name, text.replace(old, new))
+        return self.commit(subject)
+
+    def noise(self, name: str = COMMON, count: int = 3) -> None:
+        for _ in range(count):
+            text = (self.path / "python" / name).read_text(encoding="utf-8")
+            self._write(name, f"{text}# more\n")
+            self.commit("a comment")
+
+    def watch(self, since: str = "v0.5.19", severity: Severity = Severity.ERROR) -> Watched:
+        return watch(self.bench.catalog(), None, self.path, since, severity=severity)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.fixture
+def history(bench: Bench) -> History:
+    return History(bench)
+
+
+def told(found: Watched) -> list[tuple[str, str | None, str | None]]:
+    return [
+        (item.finding.code, item.finding.binding, item.commit.hash if item.commit else None)
+        for item in found.broken
+    ]
+
+
+def test_nothing_is_broken_by_comments(history: History) -> None:
+    history.noise()
+    found = history.watch()
+    assert found.broken == ()
+    assert (found.since.release, found.since.revision) == ("0.5.19", "v0.5.19")
+    assert found.until.release.startswith("0.5.19+3.g")
+
+
+def test_a_rename_and_a_new_signature_each_name_their_commit(history: History) -> None:
+    history.noise()
+    renamed = history.edit(COMMON, "def set_affinity", "def pin_worker", "Rename set_affinity")
+    history.noise()
+    history.noise(KERNEL, 2)
+    signed = history.edit(
+        KERNEL, "def silu_and_mul(input, out", "def silu_and_mul(x, out", "Call it x"
+    )
+    history.noise(KERNEL, 2)
+    found = history.watch()
+    by_binding = {item.finding.binding: item for item in found.broken}
+    assert set(by_binding) == {"affinity", "silu_and_mul/silu_and_mul"}
+    assert by_binding["affinity"].finding.code in ("KA101", "KA102")
+    first, second = found.broken[0], found.broken[-1]
+    assert first.commit is not None and first.commit.hash == renamed
+    assert first.commit.subject == "Rename set_affinity" and not first.commit.merge
+    assert second.commit is not None and second.commit.hash == signed
+    # Of the seven commits that touched the file, halving looks at few.
+    assert first.among == 7 and first.tried <= 4
+
+
+def test_nothing_is_checked_out_and_the_work_tree_is_not_looked_at(history: History) -> None:
+    commit = history.edit(COMMON, "def set_affinity", "def pin_worker", "Rename")
+    before = git(history.path, "rev-parse", "HEAD")
+    dirty = history.path / "python" / COMMON
+    dirty.write_text("broken(", encoding="utf-8")
+    assert [c for _, _, c in told(history.watch())] == [commit]
+    assert dirty.read_text(encoding="utf-8") == "broken("
+    assert git(history.path, "rev-parse", "HEAD") == before
+    bare = history.path.parent / "bare.git"
+    git(history.path.parent, "clone", "-q", "--bare", str(history.path), str(bare))
+    found = watch(history.bench.catalog(), None, bare, "v0.5.19")
+    assert [c for _, _, c in told(found)] == [commit]
+
+
+def test_what_was_broken_before_has_no_commit(history: History) -> None:
+    history.edit(COMMON, "def set_affinity", "def pin_worker", "Rename")
+    start = git(history.path, "rev-parse", "HEAD")
+    history.noise()
+    found = history.watch(start)
+    assert [(item.before, item.commit) for item in found.broken] == [(True, None)]
+
+
+def test_a_merge_is_the_commit_that_brought_it(history: History) -> None:
+    git(history.path, "checkout", "-q", "-b", "feature")
+    history.edit(COMMON, "def set_affinity", "def pin_worker", "Rename on a branch")
+    git(history.path, "checkout", "-q", "main")
+    history.noise(KERNEL)
+    git(history.path, "merge", "-q", "--no-ff", "-m", "Merge feature", "feature")
+    (item,) = history.watch().broken
+    assert item.commit is not None
+    assert (item.commit.subject, item.commit.merge) == ("Merge feature", True)
+
+
+def test_a_cause_in_a_file_that_nobody_would_look_at_is_found(history: History) -> None:
+    """The symbol leaves a wildcard's reach through the other module's `__all__`."""
+    history._write("sglang/srt/utils/real.py", f"{DEFINED}\n    return gpu_id\n")
+    text = textwrap.dedent(history.bench.upstream[COMMON]).partition("def set_affinity")[0]
+    history._write(COMMON, f"{text}from sglang.srt.utils.real import *\n")
+    history.commit("Split it")
+    start = git(history.path, "rev-parse", "HEAD")
+    history.noise()
+    commit = history.edit(
+        "sglang/srt/utils/real.py", "def set", '__all__ = ["other"]\n\n\ndef set', "Hide it"
+    )
+    history.noise()
+    assert {c for _, _, c in told(history.watch(start))} == {commit}
+
+
+def test_other_places_in_the_documents_are_followed_by_version(bench: Bench) -> None:
+    """Both ends hold by another entry each; what broke the second is what is told."""
+    entry = "target: sglang.srt.utils.common.set_affinity, args"
+    newer = entry.replace("set_affinity", "pin_worker")
+    both = bench.edit(MAP, '{sglang: ">=0.5.18", ', '{sglang: ">=0.5.18,<0.5.20", ')
+    line = '{sglang: ">=0.5.20", ' + newer + ": {gpu_id: gpu_id}, ignores: {tp_size: $any}}\n"
+    text = both.workspace[MAP]
+    both = both.edit(MAP, "    served: {sim", f"      - {line}    served: {{sim")
+    assert both.workspace[MAP] != text
+    history = History(both)
+    history.edit(
+        COMMON, DEFINED, "def pin_worker(gpu_id, tp_size):", "Rename, as the documents say"
+    )
+    history.edit("sglang/version.py", "0.5.19", "0.5.20", "Release")
+    git(history.path, "tag", "v0.5.20")
+    assert history.watch().broken == ()
+    commit = history.edit(COMMON, "def pin_worker", "def pin", "Rename again")
+    assert [c for _, b, c in told(history.watch()) if b == "affinity"] == [commit]
+
+
+def test_a_path_that_is_no_repository_or_has_no_such_revision(history: History) -> None:
+    catalog = history.bench.catalog()
+    with pytest.raises(ReleaseError, match="has no revision"):
+        watch(catalog, None, history.path, "v0.1")
+    with pytest.raises(ReleaseError, match="git cannot read"):
+        watch(catalog, None, history.bench.root / "workspace", "v0.5.19")
+    with pytest.raises(ReleaseError, match="has no revision"):
+        watch(catalog, None, history.path, "--all")
+
+
+def test_commits_are_plain_text_whatever_they_say(history: History) -> None:
+    start = git(history.path, "rev-parse", "HEAD")
+    history.noise(count=1)
+    git(history.path, "commit", "-q", "--amend", "-m", "red \x1b[31malert")
+    end = git(history.path, "rev-parse", "HEAD")
+    (commit,) = commits_between(history.path, start, end, [COMMON])
+    assert commit.subject == "red  [31malert" and commit.author == "A"
+    assert commits_between(history.path, start, end, ["sglang/srt/runner.py"]) == ()
+
+
+def test_validate_reads_a_revision_beyond_its_claims(history: History) -> None:
+    catalog = history.bench.catalog()
+    good = Resolver(open_release(f"git:{history.path}@v0.5.19"))
+    history.edit(COMMON, "def set_affinity", "def pin_worker", "Rename")
+    bad = Resolver(open_release(f"git:{history.path}@HEAD"))
+    errors = [
+        [
+            f
+            for f in check_release(catalog, facts, beyond_claims=True).findings
+            if f.severity is Severity.ERROR
+        ]
+        for facts in (good, bad)
+    ]
+    assert errors[0] == [] and codes(errors[1])[0] in ("KA101", "KA102")
+
+
+def test_the_command_says_who_broke_what(history: History, run: Run) -> None:
+    history.bench.catalog()
+    workspace = history.bench.root / "workspace"
+    asked = ("watch", history.path, "--since", "v0.5.19", "--workspace", workspace)
+    result = run(*asked)
+    assert result.exit_code == 0 and "nothing is broken" in result.stdout
+    commit = history.edit(COMMON, "def set_affinity", "def pin_worker", "Rename set_affinity")
+    result = run(*asked)
+    assert result.exit_code == 1, result.stderr
+    assert f"{commit[:12]} " in result.stdout and "A: Rename set_affinity" in result.stdout
+    assert "affinity" in result.stdout and "1 broken by 1 commit" in result.stdout
+    result = run(*asked, "--format", "json")
+    assert result.exit_code == 1
+    body = json.loads(result.stdout)
+    assert body["schema"] == 1 and body["until"]["commit"] == commit
+    (item,) = body["broken"]
+    assert item["commit"]["hash"] == commit and item["broken_before"] is False
+    assert item["binding"] == "affinity" and item["file"] == MAP
+    result = run(
+        "validate",
+        "--beyond-claims",
+        "--sglang",
+        f"git:{history.path}@HEAD",
+        "--workspace",
+        workspace,
+    )
+    assert result.exit_code == 1 and "affinity" in result.stdout
+    assert run(*asked[:2], "--since", "nowhere", "--workspace", workspace).exit_code == 2
