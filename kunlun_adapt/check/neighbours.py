@@ -70,7 +70,9 @@ def _callers(sites: UseSites, site: Site) -> dict[str, list[dict[str, str]]] | N
         found.setdefault(caller, {})[json.dumps(passed, sort_keys=True)] = passed
     if len(found) > MANY:
         return None
-    return {caller: [calls[key] for key in sorted(calls)] for caller, calls in sorted(found.items())}
+    return {
+        caller: [calls[key] for key in sorted(calls)] for caller, calls in sorted(found.items())
+    }
 
 
 def _passed(reference: Reference, signature: Signature, site: Site) -> dict[str, str]:
@@ -146,7 +148,9 @@ def neighbour_changes(was: Row, now: Row) -> list[str]:
             if before[path] != after[path]:
                 said.append(f"the body of {path}, which it calls, changed")
         came = _moved(before, after)
-        said += [f"it no longer calls {path}" for path in sorted(before.keys() - after.keys() - came)]
+        said += [
+            f"it no longer calls {path}" for path in sorted(before.keys() - after.keys() - came)
+        ]
         said += [f"it now calls {path}" for path in sorted(after.keys() - before.keys() - came)]
     return said
 

@@ -196,7 +196,10 @@ def _model(model: Hook | Bind) -> Any:
 def _rules_digest() -> str:
     """The hash of our own code that finds: the rules, and what they read a release with."""
     package = Path(__file__).parent.parent
-    names = [f"check/{name}.py" for name in (*("usage", "use_sites", "targets", "processes"), "neighbours")]
+    names = [
+        f"check/{name}.py"
+        for name in (*("usage", "use_sites", "targets", "processes"), "neighbours")
+    ]
     names += ["check/parameters.py", "check/wording.py"]
     rules = (
         *("call_not_accepted", "import_time_value", "unreachable_reference", "vacuous_target"),

@@ -39,6 +39,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
     so is what is only information.
     """
     monkeypatch.setattr("kunlun_adapt.check.usage.found", lambda context: ())
+    monkeypatch.setattr("kunlun_adapt.check.usage.neighbours", lambda context: {})
 
     def run(version: str, *edits: tuple[str, str], beyond: bool = False) -> tuple[Finding, ...]:
         shutil.copy(ROOT / "platform_map.yaml", tmp_path)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kunlun_adapt.check import Context, usage
-from kunlun_adapt.check.usage import usage_digest, usage_findings, usage_row
+from kunlun_adapt.check.usage import row_digest, usage_digest, usage_findings, usage_row
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.plan import make_plan
 from kunlun_adapt.upstream import Lock, Resolver, lock_release, parse_lock
@@ -404,7 +404,7 @@ def test_what_is_held_follows_its_binding_in_the_file(
 )
 def test_whatever_it_depends_on_makes_it_stale(held: tuple[Bench, Lock], change: Any) -> None:
     changed, lock = held
-    digest = lock.usage["0.5.19"]["digest"]
+    digest = row_digest(lock.usage["0.5.19"])
     assert usage_digest(context(changed, lock)) == digest
     assert usage_digest(context(change(changed), lock)) != digest
 
@@ -413,18 +413,22 @@ def test_what_says_nothing_of_the_binding_leaves_it_standing(held: tuple[Bench, 
     changed, lock = held
     other = changed.edit(MAP, "why: pin each worker to", "why: keep each worker on")
     other = other.edit(RECIPE, 'rows: "<= 8192"', 'rows: "<= 4096"')
-    assert usage_digest(context(other, lock)) == lock.usage["0.5.19"]["digest"]
+    assert usage_digest(context(other, lock)) == row_digest(lock.usage["0.5.19"])
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
         lambda row: {**row, "digest": "other"},
-        lambda row: {**row, "findings": None},
-        lambda row: {**row, "findings": [{"code": "KA115"}]},
-        lambda row: {**row, "findings": [{**row["findings"][0], "binding": "nobody"}]},
-        lambda row: {**row, "findings": [{**row["findings"][0], "code": "KA999"}]},
-        lambda row: {**row, "findings": [{**row["findings"][0], "upstream": "no line"}]},
+        lambda row: {"digest": row["digest"]},
+        lambda row: {"bindings": row["bindings"]},
+        lambda row: of_affinity(row, stated="other"),
+        lambda row: of_affinity(row, stated=None),
+        lambda row: of_affinity(row, findings=3),
+        lambda row: of_affinity(row, findings=[{"code": "KA115"}]),
+        lambda row: of_affinity(row, findings=[{**first(row), "code": "KA999"}]),
+        lambda row: of_affinity(row, findings=[{**first(row), "upstream": "no line"}]),
+        lambda row: {**row, "bindings": {**row["bindings"], "nobody": {"stated": "x"}}},
     ],
 )
 def test_a_row_that_does_not_fit_is_found_anew(held: tuple[Bench, Lock], spoil: Any) -> None:
@@ -432,6 +436,16 @@ def test_a_row_that_does_not_fit_is_found_anew(held: tuple[Bench, Lock], spoil: 
     row = spoil(dict(lock.usage["0.5.19"]))
     strange = parse_lock(lock.with_usage("0.5.19", row).text())
     assert codes(usage_findings(context(changed, strange))) == ["KA115", "KA118"]
+
+
+def of_affinity(row: dict[str, Any], **parts: Any) -> dict[str, Any]:
+    bindings = row["bindings"]
+    return {**row, "bindings": {**bindings, "affinity": {**bindings["affinity"], **parts}}}
+
+
+def first(row: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = row["bindings"]["affinity"]["findings"][0]
+    return found
 
 
 def test_a_lock_of_another_time_has_no_such_row(held: tuple[Bench, Lock]) -> None:

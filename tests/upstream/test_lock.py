@@ -51,27 +51,31 @@ def test_what_does_not_resolve_is_told_and_not_locked(make_wheel: Wheel) -> None
     assert found.targets("0.5.19") == ("sglang.a.f", "sglang.b.f")
 
 
-def test_the_file_is_one_line_a_fact_in_version_order(lock: Lock) -> None:
-    rows = [json.loads(line) for line in lock.text().splitlines()]
+def test_the_file_is_one_line_a_fact_in_a_block_for_each_release(lock: Lock) -> None:
+    uses = {"digest": "d", "bindings": {"b": {"stated": "1"}, "a": {"stated": "2", "callees": {}}}}
+    rows = [json.loads(line) for line in lock.with_usage("0.5.9", uses).text().splitlines()]
     assert rows[0] == {"lock": 1}
-    facts = [(row["target"], row["release"]) for row in rows if "target" in row]
-    assert facts == [
-        ("sglang.a.f", "0.5.9"),
-        ("sglang.a.f", "0.5.20"),
-        ("sglang.b.f", "0.5.9"),
-        ("sglang.b.f", "0.5.20"),
-        ("sglang.c.P", "0.5.20"),
-        ("sglang.c.P.flag", "0.5.20"),
-        ("sglang.c.P.who", "0.5.20"),
+    assert [r.get("target") or r.get("file") or r.get("binding") for r in rows[1:8]] == [
+        *("sglang.a.f", "sglang.b.f", "sglang/a.py", "sglang/b.py", "a", "b", None)
     ]
-    files = [(row["release"], row["file"]) for row in rows if "file" in row]
-    assert files == [
-        ("0.5.9", "sglang/a.py"),
-        ("0.5.9", "sglang/b.py"),
-        ("0.5.20", "sglang/a.py"),
-        ("0.5.20", "sglang/b.py"),
-        ("0.5.20", "sglang/c.py"),
+    assert rows[5] == {"release": "0.5.9", "binding": "a", "stated": "2", "callees": {}}
+    assert rows[7] == {"release": "0.5.9", "usage": "d"}
+    assert [r.get("target") or r.get("file") for r in rows[8:]] == [
+        *("sglang.a.f", "sglang.b.f", "sglang.c.P", "sglang.c.P.flag", "sglang.c.P.who"),
+        *("sglang/a.py", "sglang/b.py", "sglang/c.py"),
     ]
+    assert {r["release"] for r in rows[1:8]} == {"0.5.9"}
+    assert {r["release"] for r in rows[8:]} == {"0.5.20"}
+
+
+def test_the_order_of_the_lines_does_not_matter(lock: Lock) -> None:
+    head, *lines = lock.with_usage("0.5.9", {"digest": "d", "bindings": {}}).text().splitlines()
+    assert parse_lock("\n".join([head, *reversed(lines)])).text() == "\n".join([head, *lines, ""])
+
+
+def test_a_release_can_be_taken_out(lock: Lock) -> None:
+    left = lock.with_usage("0.5.9", {"digest": "d"}).without("0.5.9")
+    assert left.releases == ("0.5.20",) and left.usage == {} and left.targets("0.5.9") == ()
 
 
 def test_a_lock_survives_the_disk(lock: Lock, tmp_path: Path) -> None:
@@ -129,6 +133,8 @@ ROW = (
     '{"target": "a.f", "release": "1", '
     '"symbol": {"kind": "function", "at": "a.py:1", "module": "a"}}\n'
 )
+FILE = '{"release": "1", "file": "a.py", "sha256": "x"}\n'
+USES = '{"release": "1", "usage": "x"}\n'
 
 
 @pytest.mark.parametrize(
@@ -142,6 +148,9 @@ ROW = (
         (HEAD + '{"release": "1"}\n', 2, "neither"),
         (HEAD + '{"release": "1", "file": 3, "sha256": "x"}\n', 2, "neither"),
         (HEAD + ROW + ROW, 3, "twice"),
+        (HEAD + FILE + FILE.replace("x", "y"), 3, "twice"),
+        (HEAD + 2 * '{"release": "1", "binding": "b", "stated": "x"}\n', 3, "twice"),
+        (HEAD + USES + USES.replace("x", "y"), 3, "twice"),
         (HEAD + ROW.replace("function", "fun"), 2, "kind of symbol"),
         (HEAD + ROW.replace("a.py:1", "a.py"), 2, "not a location"),
         (HEAD + ROW.replace('"module": "a"', '"variants": [3]'), 2, "malformed"),
