@@ -23,6 +23,7 @@ COMMANDS = (
     "diff",
     "retarget",
     "adopt",
+    "watch",
     "schema",
     "serve",
     "status",
