@@ -4,22 +4,21 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import urlencode
-
-import pytest
 
 from kunlun_adapt.evolve.diff import Change, Fact, FeatureDiff, Item, Place, Risk
 from kunlun_adapt.evolve.diff.page import render_html
 from kunlun_adapt.evolve.diff.text import render_markdown, render_text
-
-HOSTILE = (
-    "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+from tests.evolve.pages import (
+    HOSTILE,
+    Page,
+    in_a_browser,
+    makes_no_element_of,
+    needs_nothing_from_elsewhere,
+    opened,
 )
+
 CODE = f"--- a.py:1\n+++ b.py:1\n@@ -1,2 +1,2 @@\n-x = '`'\n+x = '{HOSTILE}'\n \tsame\n+\x1b[31m```"
 
 
@@ -103,36 +102,12 @@ def test_markdown_takes_no_markup_from_elsewhere() -> None:
     assert "<script" not in outside and "<img" not in outside and "&lt;script" in outside
 
 
-class _Page(HTMLParser):
-    """What a browser would make of the page: its elements, their attributes and its text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
-
-
 def test_the_page_needs_nothing_from_elsewhere() -> None:
-    page = _Page(render_html(DIFF))
-    for _, attributes in page.elements:
-        assert not {"src", "action", "srcset"} & attributes.keys()
-        assert not [name for name in attributes if name.startswith("on") or name == "style"]
-        assert (attributes.get("href") or "#").startswith("#")
-    (policy,) = [a["content"] for tag, a in page.elements if tag == "meta" and "http-equiv" in a]
-    assert policy is not None and policy.startswith("default-src 'none'")
-    assert "unsafe" not in policy and policy.count("'sha256-") == 2
-    assert "url(" not in render_html(DIFF) and "@import" not in render_html(DIFF)
+    needs_nothing_from_elsewhere(render_html(DIFF))
 
 
 def test_the_page_shows_all_of_it() -> None:
-    page = _Page(render_html(DIFF))
+    page = Page(render_html(DIFF))
     text = "".join(page.text)
     for part in ("new b: (a, b), was (a)", "sglang/a.py:5", "numa", "map it in `args`", "EnvBool"):
         assert part in text
@@ -145,64 +120,32 @@ def test_the_page_shows_all_of_it() -> None:
 
 
 def test_hostile_text_makes_no_element_and_no_attribute() -> None:
-    plain, hostile = (
-        _Page(render_html(diff_of(made(), steps=STEPS[:1]))),
-        _Page(render_html(HOSTILE_DIFF)),
-    )
-    tags = [tag for tag, _ in hostile.elements]
-    assert tags.count("script") == 1 and "img" not in tags
-    assert {tuple(sorted(a)) for _, a in hostile.elements} <= {
-        tuple(sorted(a)) for _, a in plain.elements
-    }
-    assert HOSTILE in "".join(hostile.text)
+    plain = render_html(diff_of(made(), steps=STEPS[:1]))
+    makes_no_element_of(plain, render_html(HOSTILE_DIFF))
 
 
-CHROMIUM = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-)
-
-
-def opened(page: Path, profile: Path, **wanted: str) -> _Page:
-    """The page as headless Chromium has it once its script has run."""
-    assert CHROMIUM is not None
-    flags = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
-             "--disable-background-networking", "--disable-component-update")  # fmt: skip
-    address = f"{page.as_uri()}{f'#?{urlencode(wanted)}' if wanted else ''}"
-    command = [CHROMIUM, *flags, f"--user-data-dir={profile}", "--dump-dom", address]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    return _Page(done.stdout)
-
-
-def shown(page: _Page, tag: str) -> list[str | None]:
-    return [
-        a.get("id")
-        for t, a in page.elements
-        if t == tag and "entry" in str(a.get("class")) and "hidden" not in a
-    ]
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+@in_a_browser
 def test_the_filters_work_in_a_browser(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(render_html(DIFF), encoding="utf-8")
     profile = tmp_path / "profile"
     everything = opened(page, profile)
-    assert shown(everything, "article") == ["hook/sglang.a.f", "environment/X"]
+    assert everything.shown("article") == ["hook/sglang.a.f", "environment/X"]
     assert "2 changes shown" in "".join(everything.text)
-    assert shown(opened(page, profile, text="envbool"), "article") == ["environment/X"]
-    assert shown(opened(page, profile, risk="high,medium"), "article") == ["hook/sglang.a.f"]
-    assert shown(opened(page, profile, landing="environment"), "article") == ["environment/X"]
+    assert opened(page, profile, text="envbool").shown("article") == ["environment/X"]
+    assert opened(page, profile, risk="high,medium").shown("article") == ["hook/sglang.a.f"]
+    assert opened(page, profile, landing="environment").shown("article") == ["environment/X"]
     chosen = opened(page, profile, open="1", family="host")
-    assert shown(chosen, "article") == ["hook/sglang.a.f"] and len(shown(chosen, "li")) == 1
+    assert chosen.shown("article") == ["hook/sglang.a.f"] and len(chosen.shown("li")) == 1
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+@in_a_browser
 def test_hostile_text_does_not_run_in_a_browser(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     text = render_html(HOSTILE_DIFF)
     page.write_text(text, encoding="utf-8")
     seen = opened(page, tmp_path / "profile")
-    assert "taken" not in _title(seen) and shown(seen, "article")
+    assert "taken" not in _title(seen) and seen.shown("article")
     # Even what got past the escaping would find the door shut.
     page.write_text(
         text.replace("<main>", "<main><script>document.title='taken'</script>"), encoding="utf-8"
@@ -210,7 +153,7 @@ def test_hostile_text_does_not_run_in_a_browser(tmp_path: Path) -> None:
     assert "taken" not in _title(opened(page, tmp_path / "profile"))
 
 
-def _title(page: _Page) -> str:
+def _title(page: Page) -> str:
     """The title, which the hostile text would set to `taken`; its own text is in it, escaped."""
     start = page.elements.index(("title", {}))
     assert start

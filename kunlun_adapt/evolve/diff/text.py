@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
 
 from kunlun_adapt.diagnostics.report import one_line
 from kunlun_adapt.evolve.diff.code import CUT
 from kunlun_adapt.evolve.diff.records import LANDINGS, Change, FeatureDiff, Item, Risk
+from kunlun_adapt.evolve.markdown import code as _code
+from kunlun_adapt.evolve.markdown import plain as _plain
 
 
 def render_text(diff: FeatureDiff, *, low: bool = False, code: bool = False) -> str:
@@ -135,17 +136,6 @@ def _markdown_change(change: Change) -> Iterator[str]:
 
 def _clean(rows: Iterable[str]) -> Iterator[str]:
     return (_shown(row) for row in rows)
-
-
-def _plain(text: str) -> str:
-    """Return a text that Markdown shows as it is."""
-    shown = escape(one_line(text), quote=False)
-    return "".join(f"\\{c}" if c in "\\`*_[]|#" else c for c in shown)
-
-
-def _code(text: str) -> str:
-    shown = one_line(text)
-    return f"`{shown}`" if "`" not in shown else _plain(shown)
 
 
 def _fence(text: str) -> str:
