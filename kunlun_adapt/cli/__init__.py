@@ -22,6 +22,7 @@ COMMANDS = (
     "lock",
     "diff",
     "retarget",
+    "matrix",
     "adopt",
     "watch",
     "schema",

@@ -1,4 +1,4 @@
-"""The standings of several releases side by side: what moved and what changed from one to the next."""
+"""The standings of several releases side by side: what moved and changed from one to the next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kunlun_adapt.evolve.matrix.standing import Standing, Standings
 from kunlun_adapt.plan import Binding
 
 _OWN = ("target", "member")
-"""What a binding itself names, a hook or an operator and a member; the rest is named with its role."""
+"""The roles of what a binding itself names; the rest is told with its role."""
 
 
 def joined(releases: Iterable[Standings], *, claim: str, beyond_claims: bool = False) -> Matrix:
@@ -26,16 +26,19 @@ def joined(releases: Iterable[Standings], *, claim: str, beyond_claims: bool = F
         known.update((item.binding.id, item.binding) for item in release.bindings)
     found = {id: _row(binding, ordered) for id, binding in known.items()}
     rows = sorted(found.values(), key=lambda row: (row.family, row.file, row.line, row.id))
-    columns = [_column(release, known) for release in ordered]
+    columns = [_column(release, known, beyond_claims) for release in ordered]
     return Matrix(claim, beyond_claims, tuple(columns), tuple(rows))
 
 
-def _column(release: Standings, known: dict[str, Binding]) -> Column:
+def _column(release: Standings, known: dict[str, Binding], beyond_claims: bool) -> Column:
+    # Checked by its claims alone, whatever is found is about a claim: that there is none, too.
+    claiming = (s.binding.id for s in release.bindings if s.claimed or not beyond_claims)
     return Column(
         release=release.release,
         source=release.source,
         claimed=release.claimed,
         errors=tuple(_owned(finding, known) for finding in release.errors),
+        claiming=frozenset(claiming),
         shut=release.shut,
     )
 

@@ -56,8 +56,9 @@ class Cell:
         told = (self.why,) if self.why else ()
         return (*self.codes, *told, *self.changes)
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self, release: str) -> dict[str, object]:
         return {
+            "release": release,
             "state": self.state.value,
             "status": self.status,
             "claimed": self.claimed,
@@ -92,13 +93,15 @@ class Row:
 class Column:
     """One release: `source` is how the user named it, `errors` all that validate finds.
 
-    `shut` says why nothing can be bound in it, "" where something can.
+    An error about what is no binding of the workspace names none. `claiming` are the bindings whose
+    errors count; `shut` says why nothing can be bound in the release, "" where something can.
     """
 
     release: str
     source: str
     claimed: bool
     errors: tuple[Finding, ...] = ()
+    claiming: frozenset[str] = frozenset()
     shut: str = ""
 
 
@@ -117,10 +120,11 @@ class Matrix:
 
     @property
     def broken(self) -> bool:
-        """Whether something that is claimed is broken."""
-        cells = (cell for row in self.rows for cell in row.cells)
-        return any(cell.claimed and cell.state is State.BROKEN for cell in cells) or any(
-            column.claimed and self.elsewhere(index) for index, column in enumerate(self.columns)
+        """Whether something that is claimed is broken, shown or not."""
+        return any(
+            column.claimed and (error.binding is None or error.binding in column.claiming)
+            for column in self.columns
+            for error in column.errors
         )
 
     def of(self, family: str) -> tuple[Row, ...]:
@@ -129,19 +133,53 @@ class Matrix:
     def only(self, families: Collection[str], states: Collection[State]) -> Matrix:
         """Keep the rows of some families, and those that are anywhere in one of some states.
 
-        Nothing given keeps all. What is broken elsewhere stays with the columns.
+        Nothing given keeps all. Errors about other families go; states only choose what is shown.
         """
-        rows = (
-            row
-            for row in self.rows
-            if (not families or row.family in families)
-            and (not states or any(state in row.states for state in states))
+        kept = [row for row in self.rows if not families or row.family in families]
+        ids = {None, *(row.id for row in kept)}
+        columns = (
+            replace(column, errors=tuple(f for f in column.errors if f.binding in ids))
+            for column in self.columns
         )
-        return replace(self, rows=tuple(rows))
+        rows = (row for row in kept if not states or any(state in row.states for state in states))
+        return replace(self, columns=tuple(columns), rows=tuple(rows))
 
-    def elsewhere(self, index: int) -> tuple[Finding, ...]:
-        """Return the errors in a column that are about no binding of the workspace."""
-        return tuple(f for f in self.columns[index].errors if f.binding is None)
+    def to_json(self, *, counts: bool = False) -> dict[str, object]:
+        """Return the shape that `matrix --format json` publishes, without rows for `counts`."""
+        body: dict[str, object] = {
+            "claim": self.claim,
+            "beyond_claims": self.beyond_claims,
+            "broken": self.broken,
+            "releases": [self._column_json(index) for index in range(len(self.columns))],
+        }
+        return body if counts else {**body, "bindings": [self._row_json(row) for row in self.rows]}
+
+    def _column_json(self, index: int) -> dict[str, object]:
+        column = self.columns[index]
+        return {
+            "release": column.release,
+            "source": column.source,
+            "claimed": column.claimed,
+            "shut": column.shut or None,
+            "bindings": bindings_in(self.rows, index),
+            "states": _named(states_in(self.rows, index)),
+            "families": {f: _named(states_in(self.of(f), index)) for f in self.families},
+            "errors": [finding.to_json() for finding in column.errors],
+        }
+
+    def _row_json(self, row: Row) -> dict[str, object]:
+        return {
+            "id": row.id,
+            "kind": row.kind,
+            "family": row.family,
+            "claims": row.claims,
+            "file": row.file,
+            "line": row.line,
+            "cells": [
+                cell.to_json(column.release)
+                for cell, column in zip(row.cells, self.columns, strict=True)
+            ],
+        }
 
 
 def states_in(rows: Iterable[Row], index: int) -> dict[State, int]:
@@ -155,3 +193,7 @@ def bindings_in(rows: Iterable[Row], index: int) -> dict[Status, int]:
     found = [row.cells[index].status for row in rows]
     names: tuple[Status, ...] = ("bound", "planned", "excluded")
     return {name: found.count(name) for name in names}
+
+
+def _named(counts: dict[State, int]) -> dict[str, int]:
+    return {state.value: count for state, count in counts.items()}
