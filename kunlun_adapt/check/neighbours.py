@@ -40,8 +40,9 @@ Row = Mapping[str, Any]
 def neighbours(context: Context) -> dict[str, dict[str, Any]]:
     """Return `callers` and `callees` by binding, of what is bound in the release."""
     found: dict[str, dict[str, Any]] = {}
-    wanted = [*context.hooks, *context.kernels]
-    if context.index is None or not any(i.binding.status == "bound" for i in wanted):
+    stands = {item.binding.status for item in context.hooks}
+    stands |= {item.binding.status for item in context.kernels}
+    if "bound" not in stands or context.index is None:
         return found
     sites = UseSites.of(context, context.index)
     for site in sites.sites:

@@ -162,7 +162,7 @@ def test_other_places_in_the_documents_are_followed_by_version(bench: Bench) -> 
     """Both ends hold by another entry each; what broke the second is what is told."""
     entry = "target: sglang.srt.utils.common.set_affinity, args"
     newer = entry.replace("set_affinity", "pin_worker")
-    both = bench.edit(MAP, '{sglang: ">=0.5.18", ', '{sglang: ">=0.5.18,<0.5.20", ')
+    both = bench.edit(MAP, f'>=0.5.18", {entry}', f'>=0.5.18,<0.5.20", {entry}')
     line = '{sglang: ">=0.5.20", ' + newer + ": {gpu_id: gpu_id}, ignores: {tp_size: $any}}\n"
     text = both.workspace[MAP]
     both = both.edit(MAP, "    served: {sim", f"      - {line}    served: {{sim")
