@@ -181,9 +181,9 @@ def _broken(
     named = finding.code in GONE and _has(history, start.commit, finding.target)
 
     def bad(commit: str) -> bool:
-        if named:
-            return not _has(history, commit, finding.target)
-        return _shows(history.context(commit), rule, finding, alone)
+        if finding.code in GONE and _has(history, commit, finding.target):
+            return False  # whatever the documents still name for that commit's version
+        return named or _shows(history.context(commit), rule, finding, alone)
 
     if not named and bad(start.commit):
         return Broken(finding, None, True)
