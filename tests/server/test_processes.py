@@ -1,0 +1,49 @@
+"""Every process of a server that is spread over many has the plugin, and says so in its ledger."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.server.golden_tokens import golden_completions
+from tests.server.models import LLAMA, PROMPTS, TinyModel
+from tests.server.requests import generate
+from tests.server.server import running, serve_command
+
+pytestmark = [pytest.mark.full, pytest.mark.server, pytest.mark.torch]
+
+# Workers of the HTTP server are kept by uvicorn, which kills one that does not answer it within
+# this many seconds, and starts another: upstream's 10 are less than a start takes on busy cores.
+PATIENCE = {"SGLANG_UVICORN_WORKER_HEALTHCHECK_TIMEOUT": "120"}
+SPREAD = ("--tokenizer-worker-num", "2", "--detokenizer-worker-num", "2")
+PROCESSES = {
+    "main": 1,
+    "tokenizer": 2,
+    "detokenizer": 2,
+    "detokenizer_router": 1,
+    "scheduler": 1,
+}
+
+
+def test_several_tokenizers_and_detokenizers(
+    model_folder: Callable[[TinyModel], Path], tmp_path: Path
+) -> None:
+    folder = model_folder(LLAMA)
+    goldens = golden_completions(folder, PROMPTS)
+    with running(
+        lambda port, runs: serve_command(folder, port, runs, (), SPREAD),
+        tmp_path / "server",
+        PATIENCE,
+    ) as server:
+        with ThreadPoolExecutor(len(goldens)) as pool:
+            answers = pool.map(
+                lambda golden: generate(server, list(golden.input_ids))["output_ids"], goldens
+            )
+            assert list(answers) == [list(golden.output_ids) for golden in goldens]
+        ledger = server.ledger(lambda ledger: Counter(ledger.processes) == PROCESSES)
+    assert Counter(ledger.processes) == PROCESSES
+    assert not {name for name, states in ledger.bindings.items() if "failed" in states}
