@@ -81,6 +81,23 @@ def test_faults_for_the_simulator_beside_the_real_runtime_are_refused(stage: Sta
     refused(done, "there is a card", "tiny_runtime is installed", "only the simulated device fails")
 
 
+def test_faults_for_a_simulator_that_was_not_asked_for_are_refused(stage: Stage) -> None:
+    bare = stage.drop("tiny_runtime.py")
+    done = bare.run(ACTIVATE, KUNLUN_ADAPT_SIMULATOR_FAULTS="nan kunlun_ops.swiglu")
+    refused(done, "there is no simulator", "KUNLUN_ADAPT_SIMULATOR=1 is not", "unset")
+    assert fine(bare.run(ACTIVATE, write=False)) == "None\n"
+
+
+def test_an_empty_folder_in_the_place_of_the_runtime_is_no_card(stage: Stage) -> None:
+    bare = stage.drop("tiny_runtime.py")
+    (bare.tree / "tiny_runtime").mkdir(parents=True)
+    assert fine(bare.run(ACTIVATE)) == "None\n"
+    imported = "import tiny_runtime\n" + ACTIVATE
+    assert fine(bare.run(imported, write=False)) == "None\n"
+    (bare.tree / "tiny_runtime" / "__init__.py").touch()
+    assert fine(bare.run(ACTIVATE, write=False)) != "None\n"
+
+
 def test_a_plugin_list_without_our_hooks_is_refused(stage: Stage) -> None:
     done = stage.run(STARTED, SGLANG_PLUGINS="other, kunlun")
     refused(done, "leaves out kunlun_hooks", "SGLANG_PLUGINS=other,kunlun,kunlun_hooks")
