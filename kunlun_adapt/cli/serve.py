@@ -40,6 +40,7 @@ from kunlun_adapt.runtime.probe import (
     simulator_asked,
     switched_on,
 )
+from kunlun_adapt.runtime.runs import read_run
 from kunlun_adapt.runtime.selection import ENTRY_POINTS, PLATFORM, check_selection
 from kunlun_adapt.upstream import Lock, LockFacts, Resolver, open_release
 
@@ -63,6 +64,15 @@ class ServeCommand(TyperCommand):
         super().parse_args(ctx, args[:cut])
         ctx.args = args[cut + 1 :]
         return list(ctx.args)
+
+
+def _named_folder(given: str) -> Path:
+    """Return a folder. Raises BadParameter for an empty name, which would be the current one."""
+    if not given.strip():
+        raise typer.BadParameter(
+            "no folder is named; is a variable of the shell unset? Name one, or leave --run-dir out"
+        )
+    return Path(given)
 
 
 SETTINGS = {"cls": ServeCommand, "options_metavar": "[OPTIONS] -- SGLANG-ARGUMENTS..."}
@@ -98,9 +108,11 @@ def serve(
         Path | None,
         typer.Option(
             "--run-dir",
-            help="Where each process keeps its ledger.",
+            metavar="FOLDER",
+            help="Where each process keeps its ledger. Nothing in it is removed.",
             envvar=RUN_DIR,
             show_default="a new folder",
+            parser=_named_folder,
         ),
     ] = None,
 ) -> None:
@@ -128,6 +140,8 @@ def serve(
         _check_choice()
         installed = installed_sglang()
         launcher = _launcher(installed)
+        if run_dir is not None:
+            _check_run_dir(run_dir)
         catalog = load_catalog(root)
         if not no_validate:
             _validate(catalog, installed, unverified, workspace)
@@ -143,7 +157,6 @@ def serve(
             environment.update({**_simulated(), DEVICE: reported})
         folder = run_dir or Path(tempfile.mkdtemp(prefix="kunlun-adapt-run-"))
         folder.mkdir(parents=True, exist_ok=True)
-        _forget_last_run(folder)
         environment[RUN_DIR] = str(folder.resolve())
         environment.pop(RUN, None)  # a run of its own, also where it is started by another's
         remark(f"kunlun-adapt: ledger in {folder}")
@@ -251,11 +264,20 @@ def _defaults(
     return taken
 
 
-def _forget_last_run(folder: Path) -> None:
-    """Remove the ledgers of an earlier run, which would be counted as this one's."""
-    for path in (*folder.glob("*.json"), *folder.glob("*.part")):
-        if path.stem.isdigit():
-            path.unlink()
+def _check_run_dir(folder: Path) -> None:
+    """Raise AdaptError where a process could write its ledger over a file that is none.
+
+    Ledgers of earlier runs stay: each says which run it is of, and `status` tells them apart.
+    """
+    if not folder.is_dir():
+        return
+    for file in read_run(folder).unreadable:
+        if file.file.endswith(".json"):
+            raise AdaptError(
+                f"{folder / file.file} has the name of a ledger and is none of this version: "
+                f"{file.why}",
+                "name a folder that is for ledgers only, such as --run-dir runs/1",
+            )
 
 
 def _simulated() -> dict[str, str]:

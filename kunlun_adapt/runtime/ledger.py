@@ -33,8 +33,13 @@ INTERVAL = 0.5
 """Seconds between two looks at whether the file is out of date."""
 
 
+def stamp(seconds: float) -> str:
+    """Spell a time in UTC, so that texts are in the order of the times."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
 def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return stamp(time.time())
 
 
 State = Literal["pending", "applied", "failed", "elsewhere", "disabled"]
@@ -156,8 +161,15 @@ def settle() -> None:
 
 
 def snapshot() -> dict[str, object]:
-    """Return the ledger as the JSON object that the run directory holds (schema 1)."""
+    """Return the ledger as the JSON object that the run directory holds (schema 1).
+
+    Raises SystemExit where a required binding is found not to be in effect any more.
+    """
     settle()
+    return _body()
+
+
+def _body() -> dict[str, object]:
     # `sorted` copies in one go: other threads go on adding to the dictionaries.
     entries = sorted(LEDGER.entries.values(), key=lambda e: e.id)
     tallies = sorted(LEDGER.tallies.items())
@@ -235,14 +247,16 @@ def write() -> None:
     """Bring the process's file in the run directory up to date, atomically.
 
     A disk that fails, or is full, is logged once, until it works again; the last whole report
-    stays, and serving does not depend on it.
+    stays, and serving does not depend on it. Raises SystemExit where a required binding is found
+    not to be in effect any more.
     """
     folder = os.environ.get(RUN_DIR)
     if not folder:
         return
+    settle()  # before the guard: who refuses writes, too
     with _file.guard:
         try:
-            text = json.dumps(snapshot(), indent=1)
+            text = json.dumps(_body(), indent=1)
             if text != _file.text:
                 _put(Path(folder) / f"{os.getpid()}.json", text)
                 _file.text = text
@@ -282,7 +296,8 @@ def start_writer() -> None:
 def _end() -> None:
     """Write the last state, and that it is the last."""
     _file.ended = True
-    write()
+    with contextlib.suppress(SystemExit):  # the process ends already
+        write()
 
 
 def _after_fork() -> None:

@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kunlun_adapt.runtime import processes
-from kunlun_adapt.runtime.ledger import SCHEMA
+from kunlun_adapt.runtime.ledger import SCHEMA, stamp
 from kunlun_adapt.runtime.shape import LEDGER, check
 
 ProcessState = Literal["running", "ended", "gone", "zombie", "unknown"]
 
 OWN_TOOLS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 """What Python itself starts beside the processes of a program."""
+HALF = (
+    "half written: its process was killed while it wrote, unless it is one of another container "
+    "that is at it now"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +180,13 @@ def read_run(folder: Path) -> Run:
     """
     ledgers: list[Process] = []
     unreadable = []
+    halves = []
     for path in sorted(folder.iterdir()):
         if not path.stem.isdigit() or path.suffix not in (".json", ".part"):
             continue
         try:
             if path.suffix == ".part":
-                _check_half(path)
+                halves.append((path, path.stat().st_mtime))
                 continue
             body = _read(path)
         except FileNotFoundError:  # replaced or removed while the folder was read
@@ -192,6 +197,12 @@ def read_run(folder: Path) -> Run:
         bindings = {b["id"]: b for b in body["bindings"]}
         ledgers.append(Process(body, path.name, _state(body), bindings))
     shown = _current(ledgers)
+    elsewhere = {p.pid for p in ledgers if p.state == "unknown"}
+    began = min((p.ledger["started"] for p in shown), default="")
+    for path, written in halves:
+        # One of an earlier run says nothing of this one.
+        if int(path.stem) not in elsewhere and stamp(written) >= began and _is_left_half(path):
+            unreadable.append(Unreadable(path.name, HALF))
     return Run(
         folder,
         tuple(sorted(shown, key=lambda p: (p.ledger["started"], p.pid))),
@@ -213,10 +224,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     return body
 
 
-def _check_half(path: Path) -> None:
-    """Raise ValueError for a half-written report whose writer is gone: it was killed at it."""
-    if processes.look(int(path.stem)) is None:
-        raise ValueError("half written: its process was killed while it wrote")
+def _is_left_half(path: Path) -> bool:
+    """Tell whether nobody here is at writing it."""
+    return path.exists() and processes.look(int(path.stem)) is None
 
 
 def _state(body: Mapping[str, Any]) -> ProcessState:

@@ -15,6 +15,7 @@ from kunlun_adapt.diagnostics import Finding, Position, ReleaseReport, Severity
 from kunlun_adapt.runtime import probe
 from kunlun_adapt.runtime.prepare import Installed
 from tests.cli.conftest import ROOT, Edit, Run
+from tests.cli.test_status import write
 
 Started = list[tuple[list[str], dict[str, str]]]
 RUN_DIR = "KUNLUN_ADAPT_RUN_DIR"
@@ -278,3 +279,47 @@ def test_without_the_checks_faulty_documents_are_left_to_the_processes(
     result = run(*arguments, "--")
     assert result.exit_code == 1 and len(started) == 1
     assert "KA003" in result.stderr
+
+
+@pytest.mark.parametrize("given", ["", " "])
+def test_an_empty_run_folder_is_refused(
+    start: Run, started: Started, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "1.json").write_text("of the user")
+    result = start("--run-dir", given, "--")
+    assert result.exit_code == 2 and started == []
+    assert "leave --run-dir out" in result.stderr
+    assert (tmp_path / "1.json").read_text() == "of the user"
+
+
+def test_a_folder_with_files_of_the_user_is_refused_and_left_alone(
+    start: Run, started: Started, tmp_path: Path
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "1.json").write_text('{"rows": []}')
+    (folder / "2.part").write_text("of a download")
+    result = start("--run-dir", str(folder), "--")
+    assert result.exit_code == 2 and started == []
+    assert f"{folder}/1.json has the name of a ledger" in result.stderr
+    assert "--run-dir runs/1" in result.stderr
+    assert sorted(p.name for p in folder.iterdir()) == ["1.json", "2.part"]
+
+
+def test_the_ledgers_of_an_earlier_run_stay(start: Run, started: Started, tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    earlier = write(folder, "main", 2**22 + 17)
+    other = folder / "3.part"
+    other.write_text("half")
+    result = start("--run-dir", str(folder), "--")
+    assert result.exit_code == 0, result.stderr
+    ((_, environment),) = started
+    assert environment[RUN_DIR] == str(folder) and "KUNLUN_ADAPT_RUN" not in environment
+    assert earlier.exists() and other.exists()
+
+
+def test_a_run_folder_is_made(start: Run, started: Started, tmp_path: Path) -> None:
+    assert start("--run-dir", str(tmp_path / "a" / "b"), "--").exit_code == 0
+    ((_, environment),) = started
+    assert environment[RUN_DIR] == str(tmp_path / "a" / "b") and (tmp_path / "a" / "b").is_dir()

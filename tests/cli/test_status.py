@@ -220,6 +220,19 @@ def test_a_half_file_of_a_killed_process_is_reported(run: Run, folder: Path) -> 
     assert "killed while it wrote" in body["unreadable"][0]["why"]
 
 
+def test_a_half_file_of_another_run_or_container_is_no_fault(run: Run, folder: Path) -> None:
+    write(folder)
+    write(folder, "scheduler", GONE, parent=os.getpid(), host="another container")
+    half = folder / f"{GONE}.part"  # it may be at it at this moment
+    half.write_text('{"sche')
+    assert said(run, folder)["unreadable"] == []
+    older = folder / f"{GONE + 1}.part"
+    older.write_text('{"sche')
+    assert "unless it is one of another container" in said(run, folder)["unreadable"][0]["why"]
+    os.utime(older, (0, 0))
+    assert (said(run, folder)["unreadable"], said(run, folder)["code"]) == ([], 0)
+
+
 FALLBACK = {
     "operator": "silu",
     "tier": "golden",
