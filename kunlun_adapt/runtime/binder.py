@@ -160,6 +160,15 @@ class Binder:
         refuse_failures()
 
     def settle(self) -> None:
+        """Read back the platform's members, whenever somebody looks; stop on a required miss.
+
+        Once refused a process is not refused again: what refuses writes, and so looks.
+        """
+        self.read_members()
+        if self._judged and not ledger.LEDGER.refused:
+            refuse_failures()
+
+    def read_members(self) -> None:
         """Read back the platform's members once upstream has made its platform."""
         platforms = sys.modules.get("sglang.srt.platforms")
         platform = getattr(platforms, "_current_platform", None)

@@ -113,7 +113,7 @@ def open_hook_door() -> None:
         read_back_after_apply(registry.HookRegistry, installer, lambda: _applied(installer))
         if roles.current() == WORKER:
             _binder.load_members()
-        _binder.settle()
+        _binder.read_members()
         _binder.judge()
     except Exception as error:  # upstream would log an exception and go on without our hooks
         raise stop_unexpected(error, "the hooks cannot be registered") from error

@@ -164,7 +164,7 @@ def test_a_member_that_hands_out_what_is_not_there_fails_by_name(stage: Stage) -
     binder.member("factory/gone", "device_name", "json:NoSuchPool")
     binder.member("factory/leaves", "device_name", "leaving:Pool")
     binder.load_members()
-    binder.settle()
+    binder.read_members()
     print([e.detail for e in ledger.LEDGER.entries.values() if e.state == "failed"])
     """
     stage.write()
