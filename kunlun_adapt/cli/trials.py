@@ -6,11 +6,12 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.runtime.disabled import DISABLE
@@ -21,6 +22,9 @@ Outcome = Literal["passes", "fails", "times out"]
 
 GRACE = 10.0
 """Seconds between asking a command that takes too long to end, and ending it."""
+HASTE = 2.0
+"""The same where this process is told to end; whoever told it may not wait for long."""
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ class Trials:
 
     def _end_of(self, environment: dict[str, str], log: Path) -> int | None:
         """Run the command in a group of its own, of which nothing is left; None: too long."""
-        with log.open("wb") as stream:
+        with log.open("wb") as stream, _Ending() as ending:
             process = subprocess.Popen(
                 self.command,
                 env=environment,
@@ -82,15 +86,72 @@ class Trials:
                 start_new_session=True,
             )
             try:
+                ending.arm()
                 return process.wait(self.timeout)
             except subprocess.TimeoutExpired:
-                _signal(process.pid, signal.SIGTERM)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(GRACE)
+                _ask(process, GRACE)
                 return None
+            except _Ended:
+                _ask(process, HASTE)
+                raise
             finally:
+                ending.disarm()
                 _signal(process.pid, signal.SIGKILL)
                 process.wait()
+
+
+class _Ended(BaseException):
+    """Raised where this process is told to end while a command runs."""
+
+
+class _Ending:
+    """Lets a signal that ends this process end the command first, which runs in another session.
+
+    After that the signal does what it would have done: whoever sent it sees that.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, Any] = {}
+        self._came = 0
+        self._armed = False
+
+    def __enter__(self) -> _Ending:
+        """Take over what would end this process, and not what it was told to ignore."""
+        for number in ENDING if threading.current_thread() is threading.main_thread() else ():
+            if signal.getsignal(number) is signal.SIG_DFL:
+                self._kept[number] = signal.signal(number, self._note)
+        return self
+
+    def arm(self) -> None:
+        """Raise _Ended from now on, and at once for a signal that has come already."""
+        self._armed = True
+        if self._came:
+            raise _Ended
+
+    def disarm(self) -> None:
+        """Only take note from now on."""
+        self._armed = False
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the signals as they were; one that came takes its effect."""
+        for number, handler in self._kept.items():
+            signal.signal(number, handler)
+        if self._came:
+            os.kill(os.getpid(), self._came)
+
+    def _note(self, number: int, _: object) -> None:
+        self._came = number
+        # Before the command's number is known, nobody could end it.
+        if self._armed:
+            self.disarm()
+            raise _Ended
+
+
+def _ask(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Ask a group to end, and wait for its first process."""
+    _signal(process.pid, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
 
 
 def _signal(group: int, number: int) -> None:
