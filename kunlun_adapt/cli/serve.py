@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import sysconfig
 import tempfile
@@ -18,12 +19,14 @@ from kunlun_adapt.cli.common import (
     EXIT_FINDINGS,
     Workspace,
     cannot,
+    emit,
     fail,
     locate_workspace,
     open_lock,
     remark,
     working,
 )
+from kunlun_adapt.cli.simulated import check_device, simulated_environment
 from kunlun_adapt.diagnostics import AdaptError, ReleaseReport, Severity, render_text
 from kunlun_adapt.documents import Catalog, load_catalog
 from kunlun_adapt.locate import ENVIRONMENT
@@ -34,7 +37,6 @@ from kunlun_adapt.runtime.probe import (
     DEVICE,
     SIMULATED,
     SIMULATOR,
-    is_installed,
     probe_module,
     simulated_profile,
     simulator_asked,
@@ -103,6 +105,14 @@ def serve(
             help="Start at once. What is not in effect still stops the start, as it always does.",
         ),
     ] = False,
+    print_env: Annotated[
+        bool,
+        typer.Option(
+            "--print-env",
+            help="Start nothing; print what would be set, for a shell to `eval`, so that any "
+            "command runs as the server would.",
+        ),
+    ] = False,
     workspace: Workspace = None,
     run_dir: Annotated[
         Path | None,
@@ -128,6 +138,8 @@ def serve(
 
       kunlun-adapt serve --simulator -- --model-path ./tiny --dtype float32 --page-size 16 \
 --max-total-tokens 4096
+
+      eval "$(kunlun-adapt serve --simulator --print-env)"; python offline_generate.py
     """
     with cannot():
         root = locate_workspace(workspace)
@@ -136,25 +148,25 @@ def serve(
             fail("--device says what the simulator reports", "add --simulator, or drop --device")
         simulated = SIMULATED[device.value] if device else simulated_profile()
         unverified = switched_on(UNVERIFIED, "tries a release that is not claimed")
-        _check_device(probe_module(root), simulator)
+        check_device(probe_module(root), simulator)
         _check_choice()
-        installed = installed_sglang()
-        launcher = _launcher(installed)
         if run_dir is not None:
             _check_run_dir(run_dir)
+        installed = installed_sglang()
+        profile = simulated if simulator else "card"
         catalog = load_catalog(root)
+        if print_env:
+            if context.args:
+                fail("--print-env starts nothing", "leave out what follows --")
+            settings = _settings(catalog, installed, profile, unverified)
+            if run_dir is not None:
+                settings[RUN_DIR] = str(run_dir.resolve())
+            emit("".join(f"export {k}={shlex.quote(v)}\n" for k, v in settings.items()))
+            return
+        launcher = _launcher(installed)
         if not no_validate:
             _validate(catalog, installed, unverified, workspace)
-        profile = simulated if simulator else "card"
-        environment = {
-            **os.environ,
-            **_defaults(catalog, installed, profile, unverified),
-            PLATFORM: _OURS,
-            ENVIRONMENT: str(root.resolve()),
-        }
-        if simulator:
-            reported = next(name for name, taken in SIMULATED.items() if taken == profile)
-            environment.update({**_simulated(), DEVICE: reported})
+        environment = {**os.environ, **_settings(catalog, installed, profile, unverified)}
         folder = run_dir or Path(tempfile.mkdtemp(prefix="kunlun-adapt-run-"))
         folder.mkdir(parents=True, exist_ok=True)
         environment[RUN_DIR] = str(folder.resolve())
@@ -165,17 +177,6 @@ def serve(
 
 
 _OURS = ENTRY_POINTS["sglang.srt.platforms"][0]
-
-
-def _check_device(module: str, simulator: bool) -> None:
-    """End with exit code 2 where there is neither card nor simulator, or both."""
-    if not simulator and not is_installed(module):
-        fail(f"no card here ({module} is not installed)", "use --simulator")
-    if simulator and is_installed(module):
-        fail(
-            f"both a card and the simulator: {module} is installed",
-            f"drop --simulator (or unset {SIMULATOR}) to run on the card",
-        )
 
 
 def _check_choice() -> None:
@@ -244,6 +245,18 @@ def _verdict(report: ReleaseReport, unverified: bool) -> list[str]:
     ]
 
 
+def _settings(
+    catalog: Catalog, installed: Installed, profile: str, unverified: bool
+) -> dict[str, str]:
+    """Return the variables that make a process of SGLang ours, and say those that may surprise."""
+    return {
+        **_defaults(catalog, installed, profile, unverified),
+        PLATFORM: _OURS,
+        ENVIRONMENT: str(catalog.root.resolve()),
+        **(simulated_environment(profile) if profile in SIMULATED.values() else {}),
+    }
+
+
 def _defaults(
     catalog: Catalog, installed: Installed, profile: str, unverified: bool
 ) -> Mapping[str, str]:
@@ -278,14 +291,3 @@ def _check_run_dir(folder: Path) -> None:
                 f"{file.why}",
                 "name a folder that is for ledgers only, such as --run-dir runs/1",
             )
-
-
-def _simulated() -> dict[str, str]:
-    from kunlun_adapt import simulator
-
-    remark("kunlun-adapt: SIMULATOR: no Kunlun card is used; vendor operators are stand-ins")
-    paths = [*simulator.standin_paths(), os.environ.get("PYTHONPATH", "")]
-    return {
-        SIMULATOR: "1",
-        "PYTHONPATH": os.pathsep.join(p for p in paths if p),
-    }

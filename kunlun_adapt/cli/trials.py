@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -42,11 +42,15 @@ class Trial:
 
 @dataclass(slots=True)
 class Trials:
-    """Runs one command again and again; each gets a folder of its own for its ledgers."""
+    """Runs one command again and again; each gets a folder of its own for its ledgers.
+
+    `settings` are environment variables for all of them.
+    """
 
     command: Sequence[str]
     folder: Path
     timeout: float | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
     done: list[Trial] = field(default_factory=list)
 
     def run(self, off: Iterable[str]) -> Trial:
@@ -61,7 +65,8 @@ class Trials:
         log = self.folder / f"{number}.log"
         ids = tuple(off)
         given = [os.environ[DISABLE]] if os.environ.get(DISABLE) else []
-        environment = {**os.environ, RUN_DIR: str(ledgers), DISABLE: ",".join([*given, *ids])}
+        own = {RUN_DIR: str(ledgers), DISABLE: ",".join([*given, *ids])}
+        environment = {**os.environ, **self.settings, **own}
         environment.pop(RUN, None)
         began = time.monotonic()
         code = self._end_of(environment, log)

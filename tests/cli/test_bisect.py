@@ -187,3 +187,27 @@ def test_what_the_user_switched_off_stays_off(
     body = json.loads(run("bisect", "-q", "--format", "json", "--", *fails).stdout)
     assert [f["id"] for f in body["found"]] == ["silu/silu"]
     assert all("silu/Silu" not in r["off"] for r in body["runs"])
+
+
+def test_the_simulator_is_set_up_for_the_command(
+    run: Run, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    command("")
+    monkeypatch.setattr("kunlun_adapt.simulator.standin_paths", lambda: ["/stand-ins/triton"])
+    shows = 'echo "$KUNLUN_ADAPT_SIMULATOR $KUNLUN_ADAPT_SIMULATOR_DEVICE $PYTHONPATH"'
+    before = os.environ["PYTHONPATH"]
+    options = ("--simulator", "--logs", tmp_path / "logs")
+    result = run("bisect", *options, "--", "sh", "-c", shows)
+    assert result.exit_code == 1 and "COMMAND passes as it is" in result.stdout
+    assert "SIMULATOR: no Kunlun card is used" in result.stderr
+    said = (tmp_path / "logs" / "1.log").read_text()
+    assert said == f"1 cpu /stand-ins/triton:{before}\n"
+
+
+def test_beside_a_card_the_simulator_is_refused(
+    run: Run, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command("")
+    monkeypatch.setattr("kunlun_adapt.cli.simulated.is_installed", lambda module: True)
+    result = run("bisect", "--simulator", "--", "true")
+    assert result.exit_code == 2 and "both a card and the simulator" in result.stderr

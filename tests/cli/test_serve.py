@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
+import subprocess
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
@@ -323,3 +325,58 @@ def test_a_run_folder_is_made(start: Run, started: Started, tmp_path: Path) -> N
     assert start("--run-dir", str(tmp_path / "a" / "b"), "--").exit_code == 0
     ((_, environment),) = started
     assert environment[RUN_DIR] == str(tmp_path / "a" / "b") and (tmp_path / "a" / "b").is_dir()
+
+
+def evaluated(exports: str, *names: str) -> list[str]:
+    """What a shell makes of the exports: the values of some variables."""
+    script = exports + "".join(f'printf "%s\\n" "${name}"; ' for name in names)
+    done = subprocess.run(["sh", "-eu", "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_what_would_be_set_can_be_had_for_any_command(
+    start: Run,
+    started: Started,
+    temporary: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/a b:/it's")
+    monkeypatch.setattr("kunlun_adapt.simulator.standin_paths", lambda: ["/stand in/triton"])
+    result = start("--print-env", "--device", "cuda", "--run-dir", str(tmp_path / "a run"))
+    assert result.exit_code == 0, result.stderr
+    assert started == [] and list(temporary.iterdir()) == [] and not (tmp_path / "a run").exists()
+    names = (probe.SIMULATOR, probe.DEVICE, "PYTHONPATH", RUN_DIR, "OMP_NUM_THREADS")
+    assert evaluated(result.stdout, *names) == [
+        "1",
+        "cuda",
+        "/stand in/triton:/a b:/it's",
+        str(tmp_path / "a run"),
+        "1",
+    ]
+    assert evaluated(result.stdout, "SGLANG_PLATFORM", "KUNLUN_ADAPT_WORKSPACE") == [
+        "kunlun",
+        str(ROOT),
+    ]
+    # What is there already is not put there again.
+    monkeypatch.setenv("PYTHONPATH", "/stand in/triton:/b")
+    assert evaluated(start("--print-env").stdout, "PYTHONPATH") == ["/stand in/triton:/b"]
+
+
+def test_what_would_be_set_is_what_the_server_gets(start: Run, started: Started) -> None:
+    printed = start("--print-env").stdout.splitlines()
+    assert start("--").exit_code == 0
+    ((_, environment),) = started
+    for line in printed:
+        name, _, value = line.removeprefix("export ").partition("=")
+        assert environment[name] == shlex.split(value)[0]
+    set_by_serve = {n for n, v in environment.items() if os.environ.get(n) != v}
+    assert set_by_serve == {line.split()[1].partition("=")[0] for line in printed} | {RUN_DIR}
+
+
+def test_printing_starts_nothing_and_takes_no_arguments_of_sglang(
+    start: Run, started: Started
+) -> None:
+    result = start("--print-env", "--", "--tp", "2")
+    assert result.exit_code == 2 and result.stdout == "" and started == []
+    assert "leave out what follows --" in result.stderr
