@@ -110,7 +110,9 @@ def open_hook_door() -> None:
         installer = HookInstaller(registry.HookRegistry, registry.HookType)
         hooks = importlib.import_module(f"{PACKAGE}.hooks")
         hooks.install(Without(installer, _disabled))
-        read_back_after_apply(registry.HookRegistry, installer, lambda: _applied(installer))
+        read_back_after_apply(
+            registry.HookRegistry, installer, _binder.read_kernels, lambda: _applied(installer)
+        )
         if roles.current() == WORKER:
             _binder.load_members()
         _binder.read_members()

@@ -1,4 +1,4 @@
-"""Twelve ways to break a plugin, each on a made-up SGLang with the real HookRegistry.
+"""The ways to break a plugin, each on a made-up SGLang with the real HookRegistry.
 
 Each is a change of the stage, or of what is on disk once the lock is written.
 """
@@ -43,6 +43,18 @@ def run():
     from sglang.srt.plugins import load_plugins
 
     load_plugins()
+"""
+SECOND = """\
+from sglang.srt.plugins.hook_registry import HookRegistry, HookSource, HookType
+
+
+def silu(*args, **kwargs):
+    return "theirs"
+
+
+HookRegistry.register(
+    "sglang.kernels.ops.silu", silu, HookType.REPLACE, source=HookSource("second", "second-plugin")
+)
 """
 REGISTRY = "sglang/srt/plugins/hook_registry.py"
 
@@ -152,6 +164,21 @@ SABOTAGES: dict[str, Sabotage] = {
         lambda stage: hooked(stage, AFFINITY, AFFINITY.replace("near", "nearer")),
         Said(("KA401", "near (replace)", "nearer (replace)", f"{MAP}:AT:", "merge them")),
         Said(("near", f"{MAP}:", "is replaced again", "the last one win")),
+    ),
+    "two replaces, one of them another plugin's": Sabotage(
+        lambda stage: stage.add("second.py", SECOND).edit(
+            "sglang/launch_server.py", "\nload_plugins()", "\nimport second\n\nload_plugins()"
+        ),
+        None,
+        Said(
+            (
+                "silu/silu",
+                f"{RECIPE}:11:",
+                "sglang.kernels.ops.silu is replaced by second-plugin (second.silu); it is "
+                "kunlun-adapt's as well",
+                "SGLANG_PLUGINS says which plugins are loaded",
+            )
+        ),
     ),
     "replaced signature": Sabotage(
         hooked,

@@ -126,6 +126,21 @@ def test_a_platform_that_is_exchanged_later_ends_the_process_as_well(stage: Stag
     assert "the start is refused" in json.loads(file.read_text())["refused"]
 
 
+@pytest.mark.parametrize(
+    ("theirs", "fault"),
+    [
+        ("layers.Op.register_oot_forward(layers.Silu, their, 'tinykey')", "holds __main__.their"),
+        ("layers.Silu = type('Silu', (layers.Op,), {})", "holds __main__.Silu"),
+        ("layers.Op._oot_forward_registry.clear()", "holds sglang.srt.layers.Silu"),
+    ],
+)
+def test_a_forward_that_upstream_does_not_find_any_more_is_refused(
+    stage: Stage, theirs: str, fault: str
+) -> None:
+    done = stage.run(STARTED + f"def their(self, x): ...\n{theirs}\n" + SHOW)
+    refused(done, "silu/Silu", f"sglang.srt.layers.Silu {fault}, from which nothing leads to ours")
+
+
 def test_what_is_found_missing_as_the_process_ends_is_said(stage: Stage) -> None:
     code = (
         STARTED
