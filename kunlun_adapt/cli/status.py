@@ -21,9 +21,9 @@ from kunlun_adapt.cli.common import (
 from kunlun_adapt.diagnostics.report import aligned
 from kunlun_adapt.runtime.ledger import COUNTED, RUN_DIR
 from kunlun_adapt.runtime.probe import SIMULATED
-from kunlun_adapt.runtime.runs import Lack, Process, Run, read_run
+from kunlun_adapt.runtime.runs import NEVER, Lack, Process, Run, read_run
 
-STATES = ("applied", "pending", "failed", "disabled", "elsewhere")
+STATES = ("applied", "pending", "failed", "missing", "disabled", "elsewhere")
 WIDTH = 100
 SHOWN = 4
 """Frames of a fallback's stack that text shows; JSON has all that were kept."""
@@ -46,7 +46,8 @@ def status(
 ) -> None:
     """Say what the processes of a run have in effect, which of them lacks what, and what fell back.
 
-    Exit code 1: a process was refused, a required binding failed, or a ledger cannot be read.
+    Exit code 1: a process was refused, a required binding failed or is missing in a process, or a
+    ledger cannot be read.
     Exit code 2: there is no run.
 
     Examples:
@@ -210,9 +211,11 @@ def _lacking(lacks: Iterable[Lack]) -> list[str]:
         else:
             where = f"{lack.process} {lack.pid}: {lack.state}"
             where += f" ({lack.detail})" if lack.detail else ""
+            if lack.state != "missing" or lack.detail == NEVER:
+                where += ", though applied or failed in another"
             others.setdefault(where, []).append(lack.binding)
     for where, ids in others.items():
-        failed += [f"{where}, though applied or failed in another:", *_listed(ids, "    ")]
+        failed += [f"{where}:", *_listed(ids, "    ")]
     return failed
 
 

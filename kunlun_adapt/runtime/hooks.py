@@ -171,8 +171,12 @@ class HookInstaller:
 
     def _entry(self, id: str, required: bool, process: tuple[str, ...]) -> ledger.Entry | None:
         entry = ledger.enter(id, required)
+        if entry.state == "missing":  # warned of, and here after all
+            entry.state = "pending"
+        if entry.state == "pending":
+            entry.detail = ""
         if process and self._role is not None and self._role not in process:
-            entry.state, entry.detail = "elsewhere", f"for {', '.join(process)} only"
+            entry.state, entry.detail = "elsewhere", ledger.for_only(process)
             return None
         return entry
 

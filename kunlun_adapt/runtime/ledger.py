@@ -42,17 +42,18 @@ def _now() -> str:
     return stamp(time.time())
 
 
-State = Literal["pending", "applied", "failed", "elsewhere", "disabled"]
+State = Literal["pending", "applied", "failed", "missing", "elsewhere", "disabled"]
 
 
 @dataclass(slots=True)
 class Entry:
     """One binding in this process.
 
-    `pending`: not due yet. `elsewhere`: nothing to do here, since the map gives it to other
-    processes only, or the real thing is there and needs no stand-in; `detail` says which.
-    `disabled`: switched off by the user, and so in effect nowhere, required or not. `kept` says why
-    it cannot be switched off, where it cannot; `member` names the platform's member that serves it.
+    `pending`: not due yet. `missing`: due, and nobody has taken it up. `elsewhere`: nothing to do
+    here, since the map gives it to other processes only, or the real thing is there and needs no
+    stand-in; `detail` says which. `disabled`: switched off by the user, and so in effect nowhere,
+    required or not. `kept` says why it cannot be switched off, where it cannot; `member` names the
+    platform's member that serves it.
     """
 
     id: str
@@ -147,6 +148,11 @@ def choose(what: str, value: str, why: str) -> None:
 def enter(id: str, required: bool) -> Entry:
     """Return the entry of a binding, made when it is new."""
     return LEDGER.entries.setdefault(id, Entry(id, required))
+
+
+def for_only(processes: tuple[str, ...]) -> str:
+    """Return the words for a binding that the map gives to these processes."""
+    return f"for {', '.join(processes)} only"
 
 
 def settle_with(look: Callable[[], None]) -> None:

@@ -55,6 +55,11 @@ def current() -> str:
     return next((name for function in ran if (name := _processes.get(_name(function)))), OTHER)
 
 
+def functions(role: str) -> list[str]:
+    """Return the names of the upstream functions that a process of this name runs."""
+    return [function for function, name in _processes.items() if name == role]
+
+
 def ranks() -> dict[str, int]:
     """Return this process's ranks (TP, PP, DP and so on), where SGLang has put them in its title.
 

@@ -16,6 +16,9 @@ ProcessState = Literal["running", "ended", "gone", "zombie", "unknown"]
 
 OWN_TOOLS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 """What Python itself starts beside the processes of a program."""
+MATTERS = ("applied", "failed", "missing")
+"""States of a binding in one process by which another that has not applied it lacks it."""
+NEVER = "this process never took it up"
 HALF = (
     "half written: its process was killed while it wrote, unless it is one of another container "
     "that is at it now"
@@ -100,7 +103,7 @@ class Run:
         }
 
     def lacks(self) -> list[Lack]:
-        """Return what is not applied in a process: failed, or applied or failed in another.
+        """Return what is not applied in a process: failed, missing, or so or applied in another.
 
         What a process leaves to others by the map, and what the user switched off, it does not
         lack.
@@ -108,23 +111,23 @@ class Run:
         found = []
         for id in self.ids():
             held = [p.bindings.get(id) for p in self.processes]
-            matters = any(b is not None and b["state"] in ("applied", "failed") for b in held)
+            matters = any(b is not None and b["state"] in MATTERS for b in held)
             for process, binding in zip(self.processes, held, strict=True):
                 state = "missing" if binding is None else binding["state"]
                 if not matters or state in ("applied", "elsewhere", "disabled"):
                     continue
                 required = any(b is not None and b["required"] for b in held)
-                detail = "this process never took it up" if binding is None else binding["detail"]
+                detail = NEVER if binding is None else binding["detail"]
                 found.append(Lack(id, process.name, process.pid, state, required, detail))
         return found
 
     def nowhere(self) -> dict[str, str]:
-        """Return the bindings that no process has applied or failed, each with why."""
+        """Return the bindings that no process has applied, failed or missed, each with why."""
         found = {}
         for id in self.ids():
             held = [p.bindings[id] for p in self.processes if id in p.bindings]
             states = {b["state"] for b in held}
-            if states.isdisjoint({"applied", "failed", "disabled"}):
+            if states.isdisjoint({*MATTERS, "disabled"}):
                 found[id] = "; ".join(dict.fromkeys(b["detail"] or b["state"] for b in held))
         return found
 
@@ -169,7 +172,7 @@ class Run:
         return (
             bool(self.unreadable)
             or any(p.ledger["refused"] for p in self.processes)
-            or any(lack.required and lack.state == "failed" for lack in self.lacks())
+            or any(lack.required and lack.state in ("failed", "missing") for lack in self.lacks())
         )
 
 

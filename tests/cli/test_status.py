@@ -73,6 +73,7 @@ def test_a_sound_run(run: Run, folder: Path) -> None:
         "applied": 2,
         "pending": 0,
         "failed": 0,
+        "missing": 0,
         "disabled": 0,
         "elsewhere": 0,
     }
@@ -99,7 +100,7 @@ def test_which_process_lacks_what(run: Run, folder: Path) -> None:
         bindings=[binding("a", "pending"), binding("d", "pending", detail="not yet")],
     )
     body = said(run, folder)
-    assert body["code"] == 0
+    assert (body["code"], body["ok"]) == (1, False), "b is required, and missing in one process"
     lacks = [(x["binding"], x["process"], x["state"]) for x in body["lacks"]]
     assert lacks == [("a", "detokenizer", "pending"), ("b", "detokenizer", "missing")]
     assert body["nowhere"] == [
@@ -110,6 +111,33 @@ def test_which_process_lacks_what(run: Run, folder: Path) -> None:
     assert states["b"] == {str(os.getpid()): "applied", str(GONE): "missing"}
     text = run("status", folder).stdout
     assert f"detokenizer {GONE}: missing (this process never took it up), though applied" in text
+    assert "something is wrong, see above" in text.splitlines()[-1]
+
+
+def test_what_a_process_misses_is_wrong_where_it_is_required(run: Run, folder: Path) -> None:
+    missing = binding("b", "missing", detail="nobody registered it")
+    write(folder, bindings=[binding("a"), {**missing, "required": False}])
+    assert said(run, folder)["code"] == 0
+    write(folder, bindings=[binding("a"), missing])
+    body = said(run, folder)
+    assert (body["code"], body["nowhere"]) == (1, []), "nor is it told twice"
+    assert body["processes"][0]["counts"]["missing"] == 1
+    text = run("status", folder).stdout
+    assert f"main {os.getpid()}: missing (nobody registered it):\n" in text
+    assert "something is wrong, see above" in text.splitlines()[-1]
+
+
+def test_what_is_not_due_yet_in_one_process_is_no_fault(run: Run, folder: Path) -> None:
+    write(folder)
+    write(
+        folder,
+        "scheduler",
+        GONE,
+        parent=os.getpid(),
+        bindings=[binding("a"), binding("b", "pending")],
+    )
+    body = said(run, folder)
+    assert (body["code"], [x["state"] for x in body["lacks"]]) == (0, ["pending"])
 
 
 def test_a_required_failure_is_exit_code_one_and_an_optional_one_is_not(

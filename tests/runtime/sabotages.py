@@ -56,6 +56,29 @@ HookRegistry.register(
     "sglang.kernels.ops.silu", silu, HookType.REPLACE, source=HookSource("second", "second-plugin")
 )
 """
+NEVER_LOADS = """\
+import time
+
+from kunlun_adapt.runtime import report
+
+report.PATIENCE = 1.0  # a test has less
+import sglang.srt.utils.common
+
+
+def run():
+    time.sleep(60)
+"""
+STARTS_WORKER = """
+import multiprocessing
+
+from sglang.srt.worker import run
+
+worker = multiprocessing.get_context("spawn").Process(target=run)
+worker.start()
+worker.join()
+if worker.exitcode:
+    sys.exit(worker.exitcode)
+print("""
 REGISTRY = "sglang/srt/plugins/hook_registry.py"
 
 
@@ -145,7 +168,12 @@ def _for_the_worker(stage: Stage, spelling: str = "") -> Stage:
     """A hook for a process; what that runs in this release is said by `spelling`."""
     worker = AFFINITY.replace("    impl:", "    process: [detokenizer]\n    impl:")
     spelled = stage.edit(MAP, "left_at_default:", f"{spelling}left_at_default:")
-    return hooked(spelled.add("sglang/srt/worker.py", "def run():\n    pass\n"), worker)
+    return hooked(spelled.add("sglang/srt/worker.py", NEVER_LOADS), worker)
+
+
+def _worker_that_never_loads(stage: Stage) -> Stage:
+    started = stage.edit("sglang/launch_server.py", "\nprint(", STARTS_WORKER)
+    return _for_the_worker(started, WORKER)
 
 
 SABOTAGES: dict[str, Sabotage] = {
@@ -229,9 +257,16 @@ SABOTAGES: dict[str, Sabotage] = {
         Said(("near", f"{MAP}:AT:", "what the detokenizer process runs", "`interface`")),
     ),
     "worker process that never loads plugins": Sabotage(
-        lambda stage: _for_the_worker(stage, WORKER),
+        _worker_that_never_loads,
         Said(("KA407", f"{MAP}:15:", "never calls load_plugins()", "add `loads_plugins: false`")),
-        None,
+        Said(
+            (
+                "in the detokenizer process",
+                "near",
+                f"{MAP}:AT:",
+                "run never calls load_plugins(): let process.detokenizer in `interface` say",
+            )
+        ),
     ),
     "capability left at its default": Sabotage(
         lambda stage: stage.edit(
