@@ -18,6 +18,7 @@ from kunlun_adapt.cli.common import (
     emit,
     fail,
 )
+from kunlun_adapt.cli.streams import harmless
 from kunlun_adapt.diagnostics.report import aligned
 from kunlun_adapt.runtime.ledger import COUNTED, RUN_DIR
 from kunlun_adapt.runtime.probe import SIMULATED
@@ -61,6 +62,8 @@ def status(
     with cannot():
         if run is None:
             fail("no run is named", f"kunlun-adapt status RUN, or set {RUN_DIR}")
+        if run.is_file():
+            fail(f"{run} is a file, and a run is the folder of its ledgers", f"give {run.parent}")
         if not run.is_dir():
             fail(
                 f"{run} is no folder",
@@ -75,7 +78,7 @@ def status(
         if format is TextOrJson.JSON:
             emit(as_json(_body(found)))
         else:
-            emit("\n".join(_text(found, verbose)) + "\n")
+            emit(harmless("\n".join(_text(found, verbose)) + "\n"))
     if found.wrong():
         raise typer.Exit(EXIT_FINDINGS)
 
@@ -131,7 +134,9 @@ def _process(process: Process) -> dict[str, Any]:
 
 
 def _text(run: Run, verbose: bool) -> list[str]:
-    lines = [f"run {run.folder}", *_head(run), "", *_table(run.processes)]
+    lines = [f"run {run.folder}", *_head(run)]
+    if run.processes:
+        lines += ["", *_table(run.processes)]
     for title, section in (
         ("faults injected into the simulated device", _faults(run)),
         ("refused", _refusals(run)),
@@ -171,7 +176,7 @@ def _table(processes: Iterable[Process]) -> list[str]:
         ledger = process.ledger
         rows.append(
             (
-                process.label,
+                harmless(process.label),
                 str(process.pid),
                 str(ledger["parent"]),
                 "refused" if ledger["refused"] else process.state,
@@ -267,6 +272,8 @@ def _calls(run: Run) -> list[str]:
 
 def _verdict(run: Run) -> str:
     """Return one closing line; what cannot be known from here is part of it."""
+    if not run.processes:
+        return "no process has left a ledger that can be read: something is wrong, see above."
     states = [p.state for p in run.processes]
     counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
     total = len(states)

@@ -9,6 +9,15 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
+# What a terminal may take for an order, but for the end of a line.
+_ORDERS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if chr(n) != "\n"}
+_ORDERS[ord("\t")] = "\t"
+
+
+def harmless(text: str) -> str:
+    """Return text that others wrote with its control characters spelt out, for a terminal."""
+    return text.translate(_ORDERS)
+
 
 class _Pipe(io.FileIO):
     """Drops what nobody reads: a command ends as it would have, with its own exit code."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from kunlun_adapt.cli.streams import harmless
 from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.runtime.disabled import DISABLE
 from kunlun_adapt.runtime.ledger import RUN, RUN_DIR
@@ -76,7 +77,8 @@ class Trials:
         self.done.append(trial)
         for process in trial.run.processes:
             if DISABLE in process.ledger["refused"]:
-                raise AdaptError(f"the start was refused: {process.ledger['refused']}", None)
+                why = harmless(process.ledger["refused"])
+                raise AdaptError(f"the start was refused: {why}", None)
         return trial
 
     def _end_of(self, environment: dict[str, str], log: Path) -> int | None:

@@ -261,6 +261,31 @@ def test_a_half_file_of_another_run_or_container_is_no_fault(run: Run, folder: P
     assert (said(run, folder)["unreadable"], said(run, folder)["code"]) == ([], 0)
 
 
+def test_what_a_terminal_would_obey_is_spelt_out(run: Run, folder: Path) -> None:
+    orders = "\x1b[31mred\x1b[0m"
+    write(folder, orders, refused="\x1b]0;owned\x07\r\x9b2J\x7f\tstays\nnext")
+    (folder / f"{GONE}.json").write_text('{"schema": "\\u001b[2J"}')
+    text = run("status", folder, "--verbose").stdout
+    assert (
+        "\\x1b[31mred" in text and "\\x1b]0;owned\\x07\n    \\x9b2J\\x7f\tstays\n    next" in text
+    )
+    assert "its schema is" in text and not any(c in text for c in "\x1b\x07\r\x9b\x7f")
+
+
+def test_a_folder_of_unreadable_files_alone(run: Run, folder: Path) -> None:
+    write(folder).write_text("")
+    text = run("status", folder).stdout
+    assert "0 process" not in text and "parent" not in text
+    assert text.endswith("can be read: something is wrong, see above.\n")
+    assert said(run, folder)["processes"] == [] and said(run, folder)["code"] == 1
+
+
+def test_a_ledger_in_the_place_of_its_folder(run: Run, folder: Path) -> None:
+    result = run("status", write(folder))
+    assert result.exit_code == 2 and "is a file" in result.stderr
+    assert f"try: give {folder}\n" in result.stderr
+
+
 FALLBACK = {
     "operator": "silu",
     "tier": "golden",
