@@ -1,7 +1,7 @@
 """A server whose simulated device reports cuda: what it takes from the map, and how far it gets.
 
-Which tokens such servers say, by which tiers, is asked of the deployments with `device="cuda"` in
-tests/server/deployments.py. docs/simulator.md tells both.
+The deployments with `device="cuda"` in tests/server/deployments.py ask such servers for more. A
+model that gets further than its stop fails here, so that docs/simulator.md can follow.
 """
 
 from __future__ import annotations
@@ -18,12 +18,24 @@ from tests.server.golden_tokens import golden_chats, golden_completions
 from tests.server.models import LLAMA, PROMPTS, TinyModel
 from tests.server.requests import chat_streamed, complete, generate, logprob_difference
 from tests.server.server import Server, running, serve_command
+from tests.server.test_models_that_stop import (
+    MODELS,
+    OWN_ALLOCATOR,
+    Stop,
+    log_of_the_stop,
+    release,
+)
 from tests.server.test_tokens import MOST_LOGPROB_DIFFERENCE
 
 pytestmark = [pytest.mark.server, pytest.mark.torch]
 
 # One that fills no page of 128 tokens, and one that fills several.
 SHORT_AND_LONG = (PROMPTS[1], PROMPTS[3])
+MASKED = ("--device", "cuda")
+STOPS: dict[tuple[str, str], Stop] = {
+    ("deepseek_v32", "0.5.19"): Stop("kernels/ops/attention/dsv4/topk.py", "plan_topk_v2"),
+    ("deepseek_v4", "0.5.19"): Stop("unified_cache/components/swa_component.py", OWN_ALLOCATOR),
+}
 
 
 def test_llama_on_a_device_called_cuda(
@@ -52,9 +64,20 @@ def test_llama_on_a_device_called_cuda(
     assert "in the scheduler process" in log and "profile simulator_cuda" in log
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("name", sorted({name for name, _ in STOPS}))
+def test_the_model_stops_where_the_page_says(name: str, tmp_path: Path) -> None:
+    stop = STOPS.get((name, release()))
+    if stop is None:
+        pytest.skip(f"where {name} stops on SGLang {release()} is not recorded")
+    text = log_of_the_stop(MODELS[name], tmp_path, MASKED)
+    assert stop.file in text, text[-3000:]
+    assert stop.message in text, text[-3000:]
+
+
 def _masked_command(model: Path, port: int, run_dir: Path) -> list[str]:
     """A command that leaves the page size to the map; the checks of it are tested elsewhere."""
-    command = serve_command(model, port, run_dir, ("--device", "cuda", "--no-validate"))
+    command = serve_command(model, port, run_dir, (*MASKED, "--no-validate"))
     at = command.index("--page-size")
     return [*command[:at], *command[at + 2 :]]
 
