@@ -1,4 +1,4 @@
-"""With --enable-torch-compile a server's decode steps are compiled whole, our operators in them."""
+"""With --enable-torch-compile a server's decode steps are compiled, our operators whole in them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ OPERATORS = {
     QWEN3_MOE: LAYERS | {"store_kv_cache", "paged_decode_attention", "moe_topk", "fused_experts"},
     DEEPSEEK_V3: LAYERS | {"silu_and_mul", "store_mla_cache", "mla_decode_attention"},
 }
+# Upstream multiplies there into a tensor that is not contiguous, which the compiler does not take.
+BREAKS = {DEEPSEEK_V3: {"forward_mla.py"}}
 _GRAPH = "===== __compiled_fn_"
+_BREAK = re.compile(r"Graph break .*in user code at (?:\S*/)?([^/\s:]+):")
 _OURS = re.compile(r"torch\.ops\.kunlun_adapt\.(\w+)")
 
 
@@ -45,8 +48,13 @@ def test_compiled_decode_steps_say_the_same(
         first = generate(server, list(goldens[0].input_ids))
         rest = generate(server, [list(golden.input_ids) for golden in goldens])
         log = server.log.read_text(encoding="utf-8", errors="replace")
+        ledger = server.ledger(lambda ledger: ledger.tiers().keys() >= OPERATORS[model])
     assert first["output_ids"] == list(goldens[0].output_ids)
     assert [answer["output_ids"] for answer in rest] == [list(one.output_ids) for one in goldens]
     assert set(_OURS.findall(started)) >= OPERATORS[model]
-    # One graph for each size: a step breaks nowhere, and what the start compiled serves them all.
-    assert started.count(_GRAPH) == log.count(_GRAPH) == len(SIZES)
+    assert ledger.tiers().keys() >= OPERATORS[model] and not ledger.fallbacks
+    breaks = BREAKS.get(model, set())
+    assert set(_BREAK.findall(log)) == breaks
+    # What the start compiled serves every step; without a break it is one graph for each size.
+    assert started.count(_GRAPH) == log.count(_GRAPH)
+    assert breaks or started.count(_GRAPH) == len(SIZES)
