@@ -16,9 +16,6 @@ from tests.server.server import running, serve_command
 
 pytestmark = [pytest.mark.full, pytest.mark.server, pytest.mark.torch]
 
-# Workers of the HTTP server are kept by uvicorn, which kills one that does not answer it within
-# this many seconds, and starts another: upstream's 10 are less than a start takes on busy cores.
-PATIENCE = {"SGLANG_UVICORN_WORKER_HEALTHCHECK_TIMEOUT": "120"}
 SPREAD = ("--tokenizer-worker-num", "2", "--detokenizer-worker-num", "2")
 PROCESSES = {
     "main": 1,
@@ -35,9 +32,7 @@ def test_several_tokenizers_and_detokenizers(
     folder = model_folder(LLAMA)
     goldens = golden_completions(folder, PROMPTS)
     with running(
-        lambda port, runs: serve_command(folder, port, runs, (), SPREAD),
-        tmp_path / "server",
-        PATIENCE,
+        lambda port, runs: serve_command(folder, port, runs, (), SPREAD), tmp_path / "server"
     ) as server:
         with ThreadPoolExecutor(len(goldens)) as pool:
             answers = pool.map(
