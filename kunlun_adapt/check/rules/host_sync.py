@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.host_syncs import host_syncs
+from kunlun_adapt.check.host_syncs import host_syncs, is_readable
 from kunlun_adapt.check.impl_uses import find
 from kunlun_adapt.check.implementations import Implementation
 from kunlun_adapt.check.tables import binding_of
@@ -15,6 +15,7 @@ from kunlun_adapt.documents import Document, OperatorRecipe
 from kunlun_adapt.documents.operator_recipe import GOLDEN
 
 SHOWN = 3
+_KINDS = {"class": "a class", "value": "a value", "module": "a module", "function": "of SGLang"}
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -28,6 +29,16 @@ def rule(context: Context) -> Iterable[Finding]:
             continue
         binding = binding_of(context, recipe)
         for path, position in _adapters(recipe):
+            if unread := _unread(context, path):
+                yield Finding.of(
+                    "KA314",
+                    f"{path} is {unread}: whether it waits for the device is not told, and its "
+                    "operator is marked `capture: safe`",
+                    position,
+                    binding=binding,
+                    suggestion="name a function of ours that calls it",
+                    severity=Severity.INFO,
+                )
             if places := _waits(context, recipe, path):
                 yield Finding.of(
                     "KA314",
@@ -58,6 +69,14 @@ def _adapters(recipe: Document[OperatorRecipe]) -> Iterator[tuple[str, Position]
     for i, bind in enumerate(recipe.model.binds):
         if bind.returns is not None:
             yield bind.returns, recipe.at("binds", i, "returns")
+
+
+def _unread(context: Context, path: str) -> str:
+    """Say what a path leads to where that is no function whose text can be read, or nothing."""
+    function = find(context, path)
+    if not isinstance(function, Implementation) or is_readable(function):
+        return ""  # KA301 says the former
+    return "an async function" if function.is_async else _KINDS.get(function.kind, function.kind)
 
 
 def _waits(context: Context, recipe: Document[OperatorRecipe], path: str) -> str:
