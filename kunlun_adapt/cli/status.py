@@ -253,7 +253,7 @@ def _fallbacks(run: Run, verbose: bool) -> list[str]:
         refused = f", {one['refused']} refused" if one["refused"] else ""
         lines.append(f"{one['operator']}: {one['tier']}, {one['calls']} call(s){refused} in {who}")
         place = f" ({one['at']})" if one["at"] else ""
-        lines += _wrapped(f"first for {one['reason']}{place}", "    ")
+        lines += _wrapped(f"for {one['reason']}; first {one['call']}{place}", "    ")
         if one["why"]:
             lines += _wrapped(one["why"], "    ")
         stack = one["stack"] if verbose else one["stack"][-SHOWN:]

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 from kunlun_adapt.runtime import processes, roles
 from kunlun_adapt.runtime.probe import SIMULATED
@@ -68,18 +68,26 @@ class Entry:
         self.state, self.detail = "failed", detail
 
 
+Reason: TypeAlias = tuple[Any, ...]
+"""Why a call fell back: the operator, the tier, and the form of each argument."""
+
+
 @dataclass(slots=True)
 class Fallback:
-    """The first call of a fallback tier: its arguments, and the Python stack that led there.
+    """Calls of a fallback tier for one reason, and the first of them: arguments and Python stack.
 
     `why` is what the recipe says of the tier, and `at` where it says so. `refused` counts the calls
     that ended in an error instead.
     """
 
+    operator: str
+    tier: str
     reason: str
+    call: str = ""
     why: str = ""
     at: str = ""
     stack: tuple[str, ...] = ()
+    calls: int = 0
     refused: int = 0
 
 
@@ -103,7 +111,7 @@ class Ledger:
     started: str = field(default_factory=_now)
     entries: dict[str, Entry] = field(default_factory=dict)
     tallies: dict[str, tuple[tuple[str, ...], list[int]]] = field(default_factory=dict)
-    fallbacks: dict[tuple[str, str], Fallback] = field(default_factory=dict)
+    fallbacks: dict[Reason, Fallback] = field(default_factory=dict)
     chosen: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
@@ -128,16 +136,9 @@ _settlers: list[Callable[[], None]] = []
 _file = _File()
 
 
-def tally(
-    operator: str, tiers: tuple[str, ...], make: Callable[[list[int]], list[int]] = list
-) -> list[int]:
+def tally(operator: str, tiers: tuple[str, ...]) -> list[int]:
     """Return the counters of an operator's tiers."""
-    return LEDGER.tallies.setdefault(operator, (tiers, make([0] * len(tiers))))[1]
-
-
-def fallback(operator: str, tier: str, first: Fallback) -> Fallback:
-    """Record why a fallback tier served for the first time; return what is recorded."""
-    return LEDGER.fallbacks.setdefault((operator, tier), first)
+    return LEDGER.tallies.setdefault(operator, (tiers, [0] * len(tiers)))[1]
 
 
 def choose(what: str, value: str, why: str) -> None:
@@ -179,7 +180,8 @@ def _body() -> dict[str, object]:
     # `sorted` copies in one go: other threads go on adding to the dictionaries.
     entries = sorted(LEDGER.entries.values(), key=lambda e: e.id)
     tallies = sorted(LEDGER.tallies.items())
-    fallbacks = sorted(LEDGER.fallbacks.items())
+    known = list(LEDGER.fallbacks.values())
+    fallbacks = sorted(known, key=lambda f: (f.operator, f.tier, f.reason))
     return {
         "schema": SCHEMA,
         "run": os.environ.get(RUN, ""),
@@ -223,16 +225,17 @@ def _body() -> dict[str, object]:
         },
         "fallbacks": [
             {
-                "operator": operator,
-                "tier": tier,
-                "calls": _calls(operator, tier),
-                "refused": first.refused,
+                "operator": first.operator,
+                "tier": first.tier,
                 "reason": first.reason,
+                "calls": first.calls,
+                "refused": first.refused,
+                "call": first.call,
                 "why": first.why,
                 "at": first.at,
                 "stack": list(first.stack),
             }
-            for (operator, tier), first in fallbacks
+            for first in fallbacks
         ],
     }
 
@@ -242,11 +245,6 @@ def simulator_faults() -> list[dict[str, object]]:
     # On a card the module is never imported.
     faults = sys.modules.get("kunlun_adapt.simulator.faults")
     return list(faults.active()) if faults and LEDGER.profile in SIMULATED.values() else []
-
-
-def _calls(operator: str, tier: str) -> int:
-    tiers, counts = LEDGER.tallies.get(operator, ((), []))
-    return dict(zip(tiers, counts, strict=True)).get(tier, 0)
 
 
 def write() -> None:

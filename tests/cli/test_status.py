@@ -291,7 +291,8 @@ FALLBACK = {
     "tier": "golden",
     "calls": 2,
     "refused": 0,
-    "reason": "x=float16[2]",
+    "reason": "x=float16[*]",
+    "call": "x=float16[2]",
     "why": "slow",
     "at": "recipe.yaml:3",
     "stack": [f"file.py:{n} in f{n}" for n in range(10)],
@@ -307,7 +308,10 @@ def test_fallbacks_and_calls_are_added_up(run: Run, folder: Path) -> None:
     (one,) = body["fallbacks"]
     assert one["calls"] == 4 and [p["process"] for p in one["processes"]] == ["main", "scheduler"]
     text = run("status", folder).stdout
-    assert "silu: golden, 4 call(s) in main" in text and "for x=float16[2] (recipe.yaml:3)" in text
+    assert (
+        "silu: golden, 4 call(s) in main" in text
+        and "for x=float16[*]; first x=float16[2] (recipe.yaml:3)" in text
+    )
     assert "in f9" in text and "in f1\n" not in text and "calls (" not in text
     verbose = run("status", folder, "-v").stdout
     assert "in f1\n" in verbose and f"calls ({ledger.COUNTED})" in verbose
