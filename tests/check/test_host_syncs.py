@@ -201,6 +201,17 @@ def test_an_eager_operator_may_wait(bench: Bench) -> None:
     assert codes(waits.edit(RECIPE, "capture: safe", "capture: eager").findings()) == []
 
 
+def test_a_tier_may_say_otherwise_than_its_operator(bench: Bench) -> None:
+    waits = with_body(bench, "return x.item()")
+    tier = "    fixed: {turn"
+    eager = waits.edit(RECIPE, tier, f"    capture: eager\n{tier}")
+    assert codes(eager.findings()) == []
+    safe = waits.edit(RECIPE, "capture: safe", "capture: eager").edit(
+        RECIPE, tier, f"    capture: safe\n{tier}"
+    )
+    assert "marked `capture: safe`" in only(safe.findings(), "KA314").message
+
+
 def test_calls_are_followed_through_the_package_and_each_function_once(bench: Bench) -> None:
     changed = with_body(bench, "return first(x)").add(
         IMPLS,
@@ -310,7 +321,7 @@ def test_annotations_tell_tensors(bench: Bench) -> None:
 
 def test_many_places_are_counted(bench: Bench) -> None:
     changed = with_body(bench, *(f"x.item({n})" for n in range(5)))
-    assert " and 2 more, and its operator" in only(changed.findings(), "KA314").message
+    assert " and 2 more, and is marked" in only(changed.findings(), "KA314").message
 
 
 def test_of_the_golden_it_only_informs(bench: Bench) -> None:

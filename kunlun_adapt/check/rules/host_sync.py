@@ -25,15 +25,13 @@ def rule(context: Context) -> Iterable[Finding]:
     """
     for recipe in context.active_operators:
         model = recipe.model
-        if model.capture != "safe":
-            continue
         binding = binding_of(context, recipe)
         for path, position in _adapters(recipe):
             if unread := _unread(context, path):
                 yield Finding.of(
                     "KA314",
-                    f"{path} is {unread}: whether it waits for the device is not told, and its "
-                    "operator is marked `capture: safe`",
+                    f"{path} is {unread}: whether it waits for the device is not told, and it is "
+                    "marked `capture: safe`",
                     position,
                     binding=binding,
                     suggestion="name a function of ours that calls it",
@@ -42,15 +40,17 @@ def rule(context: Context) -> Iterable[Finding]:
             if places := _waits(context, recipe, path):
                 yield Finding.of(
                     "KA314",
-                    f"{path} waits for the device at {places}, and its operator is marked "
-                    "`capture: safe`",
+                    f"{path} waits for the device at {places}, and is marked `capture: safe`",
                     position,
                     binding=binding,
-                    suggestion="let it read only what the host knows, or mark the operator "
-                    "`capture: eager`",
+                    suggestion="let it read only what the host knows, or mark the tier or the "
+                    "operator `capture: eager`",
                 )
         golden = model.golden
-        serves = any(tier.name == GOLDEN and tier.impl is None for tier in model.kernels)
+        serves = any(
+            tier.name == GOLDEN and tier.impl is None and model.captured(tier) == "safe"
+            for tier in model.kernels
+        )
         if golden is not None and serves and (places := _waits(context, recipe, golden)):
             yield Finding.of(
                 "KA314",
@@ -64,10 +64,10 @@ def rule(context: Context) -> Iterable[Finding]:
 
 def _adapters(recipe: Document[OperatorRecipe]) -> Iterator[tuple[str, Position]]:
     for i, tier in enumerate(recipe.model.kernels):
-        if tier.impl is not None:
+        if tier.impl is not None and recipe.model.captured(tier) == "safe":
             yield tier.impl, recipe.at("kernels", i, "impl")
     for i, bind in enumerate(recipe.model.binds):
-        if bind.returns is not None:
+        if bind.returns is not None and recipe.model.capture == "safe":
             yield bind.returns, recipe.at("binds", i, "returns")
 
 
