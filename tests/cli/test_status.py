@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from kunlun_adapt.runtime import ledger, processes
-from tests.cli.conftest import Run
+from tests.cli.conftest import ROOT, Run
 
 GONE = 2**22 + 17
 """More than the system gives to a process."""
@@ -361,3 +362,35 @@ def test_injected_faults_are_said_for_the_whole_run(run: Run, folder: Path) -> N
     assert f"faults injected into the simulated device:\n  {fault}: fired 5 times\n" in text
     body = json.loads(run("status", str(folder), "--format", "json").stdout)
     assert [p["simulator_faults"][0]["fired"] for p in body["processes"]] == [2, 3]
+
+
+def keys_of(value: Any) -> set[str]:
+    """The keys of an object and of those in it, but for those that are names of things."""
+    if isinstance(value, list):
+        return {key for one in value for key in keys_of(one)}
+    if not isinstance(value, dict):
+        return set()
+    inner = {k for name, v in value.items() if name not in NAMED for k in keys_of(v)}
+    return set(value) | inner
+
+
+NAMED = ("operators", "ranks", "counts", "states", "differing")
+
+
+def test_every_key_is_documented(run: Run, folder: Path) -> None:
+    chosen = [{"what": "x", "value": "1", "why": "because"}]
+    faults = [{"fault": "nan kunlun_ops.swiglu", "fired": 2}]
+    more = {"fallbacks": [FALLBACK], "chosen": chosen, "simulator_faults": faults}
+    path = write(folder, **more)
+    write(folder, "scheduler", GONE, parent=GONE + 5, bindings=[binding("c", "pending")])
+    (folder / "1.json").write_text("torn")
+    body = said(run, folder)
+    page = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+    sections = {part.partition("\n")[0]: part for part in page.split("\n## ")}
+    for heading, told in (
+        ("`kunlun-adapt status --format json`", body),
+        ("The ledger: `<run directory>/<pid>.json`", json.loads(path.read_text())),
+    ):
+        # Fallbacks are described with the ledger.
+        known = set(re.findall(r'"(\w+)"', sections[heading])) | set(FALLBACK)
+        assert keys_of(told) - {"code"} <= known, heading
