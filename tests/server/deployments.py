@@ -164,5 +164,6 @@ DEPLOYMENTS = (
     Deployment(LLAMA, 16, data_parallel=2, full=True),
     Deployment(LLAMA, 128, 128, device="cuda", full=True),
     Deployment(LLAMA, 16, tensor_parallel=2, device="cuda", full=True),
+    Deployment(QWEN3_MOE, 16, 512, device="cuda", full=True),
     Deployment(DEEPSEEK_V3, 16, 512, device="cuda", full=True),
 )
