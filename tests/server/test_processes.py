@@ -39,6 +39,8 @@ def test_several_tokenizers_and_detokenizers(
                 lambda golden: generate(server, list(golden.input_ids))["output_ids"], goldens
             )
             assert list(answers) == [list(golden.output_ids) for golden in goldens]
-        ledger = server.ledger(lambda ledger: Counter(ledger.processes) == PROCESSES)
-    assert Counter(ledger.processes) == PROCESSES
+        # On a busy machine uvicorn starts workers again that were silent for 10 seconds: more ledgers.
+        ledger = server.ledger(lambda ledger: Counter(ledger.processes) >= Counter(PROCESSES))
+    assert Counter(ledger.processes) >= Counter(PROCESSES)
+    assert set(ledger.processes) == set(PROCESSES)
     assert not {name for name, states in ledger.bindings.items() if "failed" in states}
