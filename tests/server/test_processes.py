@@ -39,7 +39,7 @@ def test_several_tokenizers_and_detokenizers(
                 lambda golden: generate(server, list(golden.input_ids))["output_ids"], goldens
             )
             assert list(answers) == [list(golden.output_ids) for golden in goldens]
-        # On a busy machine uvicorn starts workers again that were silent for 10 seconds: more ledgers.
+        # On a busy machine uvicorn starts workers again that were silent for 10 seconds.
         ledger = server.ledger(lambda ledger: Counter(ledger.processes) >= Counter(PROCESSES))
     assert Counter(ledger.processes) >= Counter(PROCESSES)
     assert set(ledger.processes) == set(PROCESSES)
