@@ -27,6 +27,7 @@ from kunlun_adapt.cli.common import (
     working,
 )
 from kunlun_adapt.cli.simulated import check_device, simulated_environment
+from kunlun_adapt.cli.streams import flush_streams
 from kunlun_adapt.diagnostics import AdaptError, ReleaseReport, Severity, render_text
 from kunlun_adapt.documents import Catalog, load_catalog
 from kunlun_adapt.locate import ENVIRONMENT
@@ -173,6 +174,7 @@ def serve(
         environment.pop(RUN, None)  # a run of its own, also where it is started by another's
         remark(f"kunlun-adapt: ledger in {folder}")
         command = [sys.executable, *launcher, *context.args]
+        flush_streams()
         os.execve(sys.executable, command, environment)
 
 

@@ -41,14 +41,23 @@ def prepare_streams() -> None:
     sys.stderr = io.StringIO() if sys.stderr is None else _tolerant(sys.stderr)
 
 
+def flush_streams() -> None:
+    """Write out what has been said, before the process becomes another."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+
+
 def _tolerant(stream: TextIO) -> TextIO:
     # Not what a test or an embedding program has put in its place.
     if stream not in (sys.__stdout__, sys.__stderr__):
         return stream
     raw = _Pipe(stream.fileno(), "w", closefd=False)
+    # Python says under PYTHONUNBUFFERED that nothing is held back, and then that no line is.
+    by_line = getattr(stream, "line_buffering", False) or getattr(stream, "write_through", False)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=stream.encoding,
         errors=stream.errors,
-        line_buffering=getattr(stream, "line_buffering", False),
+        line_buffering=by_line,
     )
