@@ -280,13 +280,24 @@ def _defaults(
 
 
 def _check_run_dir(folder: Path) -> None:
-    """Raise AdaptError where a process could write its ledger over a file that is none.
+    """Raise AdaptError where no ledger can be kept, or one would be written over another file.
 
     Ledgers of earlier runs stay: each says which run it is of, and `status` tells them apart.
     """
-    if not folder.is_dir():
-        return
-    for file in read_run(folder).unreadable:
+    place = folder.absolute()
+    while not os.path.lexists(place):  # what is not there yet is made when all else is well
+        place = place.parent
+    try:
+        with tempfile.TemporaryFile(dir=place):  # a right to write is no proof of it
+            pass
+        unreadable = read_run(folder).unreadable if folder.is_dir() else ()
+    except OSError as error:
+        raise AdaptError(
+            f"no ledger can be kept in {folder}: {place}: {error.strerror or error}",
+            "name a folder that can be written to with --run-dir; without it and without "
+            f"{RUN_DIR} a new one is made",
+        ) from error
+    for file in unreadable:
         if file.file.endswith(".json"):
             raise AdaptError(
                 f"{folder / file.file} has the name of a ledger and is none of this version: "

@@ -309,6 +309,30 @@ def test_a_folder_with_files_of_the_user_is_refused_and_left_alone(
     assert sorted(p.name for p in folder.iterdir()) == ["1.json", "2.part"]
 
 
+@pytest.mark.parametrize("given", ["{0}/file", "{0}/file/below", "{0}/dangling", "/proc/nowhere"])
+@pytest.mark.parametrize("what", ["--print-env", "--"])
+def test_a_folder_that_can_hold_no_ledger_is_refused(
+    start: Run, started: Started, tmp_path: Path, given: str, what: str
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "dangling").symlink_to("nowhere")
+    folder = given.format(tmp_path)
+    result = start("--run-dir", folder, what)
+    assert result.exit_code == 2 and started == [] and "ledger in" not in result.stderr
+    assert f"no ledger can be kept in {folder}: " in result.stderr
+    assert "try: name a folder that can be written to with --run-dir" in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_for_reading_only_is_refused(
+    start: Run, started: Started, tmp_path: Path
+) -> None:
+    folder = tmp_path / "only"
+    folder.mkdir(mode=0o555)
+    result = start("--run-dir", str(folder), "--")
+    assert result.exit_code == 2 and started == [] and "Permission denied" in result.stderr
+
+
 def test_the_ledgers_of_an_earlier_run_stay(start: Run, started: Started, tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     earlier = write(folder, "main", 2**22 + 17)
