@@ -119,6 +119,8 @@ def test_what_a_process_misses_is_wrong_where_it_is_required(run: Run, folder: P
     missing = binding("b", "missing", detail="nobody registered it")
     write(folder, bindings=[binding("a"), {**missing, "required": False}])
     assert said(run, folder)["code"] == 0
+    text = run("status", folder).stdout
+    assert "lacking" not in text and "no fault: 1 missing and not required; --verbose" in text
     write(folder, bindings=[binding("a"), missing])
     body = said(run, folder)
     assert (body["code"], body["nowhere"]) == (1, []), "nor is it told twice"
@@ -139,6 +141,12 @@ def test_what_is_not_due_yet_in_one_process_is_no_fault(run: Run, folder: Path) 
     )
     body = said(run, folder)
     assert (body["code"], [x["state"] for x in body["lacks"]]) == (0, ["pending"])
+    text = run("status", folder).stdout
+    assert "lacking" not in text and "though applied" not in text
+    assert "no fault: 1 not due yet in one process though taken up in another; --verbose" in text
+    whole = run("status", folder, "--verbose").stdout
+    assert f"lacking:\n  scheduler {GONE}: pending, though applied or failed in another:\n" in whole
+    assert "no fault" not in whole
 
 
 def test_a_required_failure_is_exit_code_one_and_an_optional_one_is_not(
@@ -323,6 +331,29 @@ def test_an_earlier_run_in_the_folder_is_left_out(run: Run, folder: Path) -> Non
     write(folder)
     body = said(run, folder)
     assert body["code"] == 0 and body["earlier"] == 1 and len(body["processes"]) == 1
+
+
+def test_runs_that_share_a_folder_are_told_apart(run: Run, folder: Path) -> None:
+    write(folder)
+    later = "2099-01-01T00:00:00Z"
+    write(folder, "main", GONE, run="two", started=later, bindings=[binding("a"), binding("c")])
+    body = said(run, folder)
+    assert [(p["run"], p["process"]) for p in body["processes"]] == [
+        ("one", "main"),
+        ("two", "main"),
+    ]
+    # b is required and not in the second, which is no lack where the two are not one run.
+    assert (body["code"], body["lacks"]) == (0, [])
+    text = run("status", folder).stdout
+    assert "2 runs share this folder; give each server one of its own\n" in text
+    one, two = (
+        text.index("\nrun 1 of 2, since "),
+        text.index(f"\nrun 2 of 2, since {later}:\n"),
+    )
+    assert [p.start() > two for p in re.finditer(r"^main +\d", text, re.M)] == [False, True]
+    assert one < two and "2 process(es), 1 running, 1 gone while others run" in text
+    write(folder, "main", GONE, run="two", started=later, refused="no")
+    assert said(run, folder)["ok"] is False and run("status", folder).exit_code == 1
 
 
 def test_processes_that_differ_are_told(run: Run, folder: Path) -> None:
