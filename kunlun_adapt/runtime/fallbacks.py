@@ -76,8 +76,9 @@ def _first(key: ledger.Reason, arguments: dict[str, Any], frame: FrameType) -> l
     at, why = said_of_tier(frame)
     call = describe(arguments)
     logger.warning(
-        "%s: using fallback implementation %s for %s%s%s",
+        "%s: %s fallback implementation %s for %s%s%s",
         operator,
+        "refused, not served by the" if refusing() else "using",
         tier,
         call,
         f" ({why})" if why else "",

@@ -55,6 +55,9 @@ def test_a_fallback_is_an_error_every_time_when_asked_for(stage: Stage) -> None:
     for needle in ("silu", f"only the fallback golden ({RECIPE}:14)", CALL, WHY, "NO_FALLBACK=1"):
         assert needle in errors[0]
     assert counts == "{'silu': {'golden': 0}} 3"
+    said = f"silu: refused, not served by the fallback implementation golden for {CALL}"
+    assert done.stderr.count(said) == 1
+    assert "using fallback" not in done.stderr
 
 
 def test_each_reason_is_said_once_and_counted(stage: Stage) -> None:
