@@ -259,6 +259,58 @@ def test_strict_takes_nothing_that_no_lock_holds(stage: Stage) -> None:
     assert "neither yes nor no" in stage.run(STARTED, KUNLUN_ADAPT_STRICT="x").stderr
 
 
+NEAR = """\
+  - id: near
+    why: a user adds it
+    type: replace
+    impl: "ours:affinity"
+    at: [{target: sglang.srt.utils.common.affinity, args: {gpu_id: gpu_id}, ignores: [nodes]}]
+"""
+
+
+def test_a_hook_that_came_after_the_lock_takes_effect_and_that_is_said(stage: Stage) -> None:
+    stage.write()
+    path = stage.root / "workspace" / MAP
+    # A target that the lock holds for no other reason.
+    near = NEAR.replace("common.affinity", "common.late").replace("gpu_id", "x")
+    text = near.replace("ignores: [nodes]", "ignores: []").replace("ours:affinity", "ours:late")
+    path.write_text(path.read_text() + text)
+    ours = stage.tree / "ours.py"
+    ours.write_text(ours.read_text() + "\n\ndef late(call):\n    return 'ours', call.args['x']\n")
+    said = (
+        f"sglang 1.2.0 in {stage.tree}: 1 target(s) (sglang.srt.utils.common.late) is not in the "
+        "lock; reading the installed tree for that at every start, until `kunlun-adapt lock "
+    )
+    for _ in range(2):
+        done = stage.run(STARTED + SHOW + "print(common.late(3))\n", write=False)
+        assert "'near': 'applied'" in fine(done) and "('ours', 3)" in done.stdout
+        assert done.stderr.count(said) == 1
+    refused(
+        stage.run(STARTED, write=False, **STRICT),
+        "1 replaced symbol(s)",
+        "near  (",
+        "late is replaced, and the lock does not hold it",
+    )
+    path.write_text(path.read_text().replace("common.late", "common.later"))
+    gone = refused(stage.run(STARTED, write=False), "near  (", "sglang.srt.utils.common.later: ")
+    assert "the lock has no such target" not in gone and "is not in the lock" not in gone
+
+
+def test_what_the_lock_holds_is_not_read_from_the_tree(stage: Stage) -> None:
+    code = """
+    from kunlun_adapt.runtime import compiling
+
+    def read(*_):
+        raise AssertionError("the tree was read")
+
+    compiling.open_release = read
+    """
+    done = stage.run(
+        textwrap.dedent(code) + STARTED + SHOW, KUNLUN_ADAPT_CACHE=str(stage.root / "cold")
+    )
+    assert "'silu/silu': 'applied'" in fine(done)
+
+
 def test_a_target_that_the_tree_lacks_is_refused_with_its_place(stage: Stage) -> None:
     stage.write()
     path = stage.tree / "sglang" / "kernels" / "ops.py"
