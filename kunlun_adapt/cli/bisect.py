@@ -23,7 +23,7 @@ from kunlun_adapt.cli.common import (
     working,
 )
 from kunlun_adapt.cli.halving import smallest
-from kunlun_adapt.cli.serve import ServeCommand
+from kunlun_adapt.cli.parsing import PassingCommand
 from kunlun_adapt.cli.simulated import check_device, simulated_environment
 from kunlun_adapt.cli.trials import Trial, Trials
 from kunlun_adapt.diagnostics import AdaptError
@@ -32,7 +32,14 @@ from kunlun_adapt.runtime.runs import Run
 
 logger = logging.getLogger("kunlun_adapt")
 
-SETTINGS = {"cls": ServeCommand, "options_metavar": "[OPTIONS] -- COMMAND..."}
+
+class BisectCommand(PassingCommand):
+    """Hands on the command to bisect."""
+
+    passed = "COMMAND comes"
+
+
+SETTINGS = {"cls": BisectCommand, "options_metavar": "[OPTIONS] -- COMMAND..."}
 
 Atom = tuple[str, ...]
 """What can only be switched off together."""

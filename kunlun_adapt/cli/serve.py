@@ -10,10 +10,9 @@ import tempfile
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from kunlun_adapt.cli.common import (
     EXIT_FINDINGS,
@@ -24,8 +23,10 @@ from kunlun_adapt.cli.common import (
     locate_workspace,
     open_lock,
     remark,
+    terminal,
     working,
 )
+from kunlun_adapt.cli.parsing import PassingCommand
 from kunlun_adapt.cli.simulated import check_device, simulated_environment
 from kunlun_adapt.cli.streams import flush_streams
 from kunlun_adapt.diagnostics import AdaptError, ReleaseReport, Severity, render_text
@@ -55,20 +56,6 @@ class Reported(str, Enum):
     CUDA = "cuda"
 
 
-class ServeCommand(TyperCommand):
-    """Takes our own options before `--` and nothing else; what follows is SGLang's, untouched.
-
-    Were unknown options passed on, a misspelt `--simulator` would start a server without it.
-    """
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keep what follows the first `--` in `ctx.args`. Raises UsageError for the unknown."""
-        cut = args.index("--") if "--" in args else len(args)
-        super().parse_args(ctx, args[:cut])
-        ctx.args = args[cut + 1 :]
-        return list(ctx.args)
-
-
 def _named_folder(given: str) -> Path:
     """Return a folder. Raises BadParameter for an empty name, which would be the current one."""
     if not given.strip():
@@ -78,7 +65,7 @@ def _named_folder(given: str) -> Path:
     return Path(given)
 
 
-SETTINGS = {"cls": ServeCommand, "options_metavar": "[OPTIONS] -- SGLANG-ARGUMENTS..."}
+SETTINGS = {"cls": PassingCommand, "options_metavar": "[OPTIONS] -- SGLANG-ARGUMENTS..."}
 
 
 def serve(
@@ -220,7 +207,10 @@ def _validate(
     """
     from kunlun_adapt.check import check_release  # `bisect` needs this module, and no checks
 
-    with working(f"checking sglang {installed.version}", quiet=False) as progress:
+    what = f"checking sglang {installed.version}"
+    if terminal(sys.stderr) is None:
+        remark(f"{what} … (some tens of seconds where the tree differs from the lock)")
+    with working(what, quiet=False) as progress:
         report = check_release(
             catalog,
             Resolver(open_release(f"{installed.root}@{installed.version}"), progress=progress),

@@ -179,6 +179,11 @@ def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     assert trial.outcome == "passes"
 
 
+def test_what_is_not_ours_must_follow_the_dashes(run: Run) -> None:
+    result = run("bisect", "python", "check.py")
+    assert result.exit_code == 2 and "COMMAND comes after --." in result.stderr
+
+
 def test_what_the_user_switched_off_stays_off(
     run: Run, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

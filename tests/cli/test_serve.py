@@ -113,7 +113,29 @@ def test_what_is_not_ours_must_follow_the_dashes(
 ) -> None:
     result = run("serve", *arguments)
     assert result.exit_code == 2 and "-- SGLANG-ARGUMENTS" in result.stderr
+    assert "SGLang's arguments come after --." in unboxed(result.stderr)
     assert started == [] and list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--device", "xpu"), "Invalid value for '--device': 'xpu' is not one of 'cpu', 'cuda'"),
+        (("--run-dir",), "--run-dir"),
+    ],
+)
+def test_what_is_wrong_with_an_option_of_ours_is_about_it_alone(
+    run: Run, started: Started, arguments: tuple[str, ...], said: str
+) -> None:
+    result = run("serve", "--simulator", *arguments)
+    assert result.exit_code == 2 and started == []
+    text = unboxed(result.stderr)
+    assert said in text and "Value error" not in text and "come after" not in text
+
+
+def unboxed(text: str) -> str:
+    """What a frame around it has broken into lines."""
+    return " ".join(text.replace("│", " ").split())
 
 
 def test_what_follows_the_dashes_is_handed_on_as_it_is(
@@ -254,6 +276,8 @@ def test_warnings_are_shown_and_the_server_starts(
     result = run("serve", "--simulator", "--")
     assert result.exit_code == 0 and len(started) == 1
     assert "warning KA101" in result.stderr and "made-up info" not in result.stderr
+    begins = result.stderr.index("checking sglang 0.5.19 … (some tens of seconds where the tree")
+    assert begins < result.stderr.index("warning KA101")
     assert "refused" not in result.stderr
 
 
