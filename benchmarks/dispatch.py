@@ -1,7 +1,5 @@
 """The cost of generated dispatch, as a ratio to the same conditions written by hand.
 
-    benchmarks/dispatch.py [ROUNDS]
-
 Both call one kernel, which has the operator's parameters and does nothing, so that only dispatch is
 timed; the peers are in `by_hand.py`. A second ratio is that of the generated text without what a
 plugin written by hand lacks, the counters and the question whether torch.compile traces the call.
@@ -18,16 +16,18 @@ import timeit
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import by_hand
-import torch
+from arguments import at_least, parser
 
 from kunlun_adapt.documents import load_catalog
 from kunlun_adapt.locate import find_workspace
 from kunlun_adapt.plan import Plan, make_plan
 from kunlun_adapt.source import compile_plan, template_folder
 from kunlun_adapt.upstream import LockFacts, read_lock
+
+if TYPE_CHECKING:  # the help needs no torch
+    import torch
 
 RELEASE = "0.5.19"
 ROUNDS = 101
@@ -59,6 +59,8 @@ class Norm:
     override_orig_dtype = None
 
     def __init__(self) -> None:
+        import torch
+
         self.weight = torch.ones(512)
 
 
@@ -69,10 +71,15 @@ class Rotary:
     is_neox_style = True
 
     def __init__(self, dtype: torch.dtype) -> None:
+        import torch
+
         self.cos_sin_cache = torch.ones(16, 64, dtype=dtype)
 
 
 def cases() -> list[Case]:
+    import by_hand
+    import torch
+
     x = torch.zeros(7, 512)
     places = torch.arange(7)
     narrow = x.to(torch.bfloat16)
@@ -130,7 +137,11 @@ def seconds(function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
 
 
 def main() -> int:
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    taken = parser(__doc__)
+    taken.add_argument(
+        "rounds", nargs="?", type=at_least(3), default=ROUNDS, help="default: %(default)s"
+    )
+    rounds = taken.parse_args().rounds
     root = find_workspace()
     plan = make_plan(
         load_catalog(root), LockFacts(read_lock(root / "adapt.lock"), RELEASE), "simulator"

@@ -1,7 +1,5 @@
 """Tokens per second of a tiny Llama with our bindings, as ratios to three peers in one run.
 
-    benchmarks/tokens.py [ROUNDS [NEW_TOKENS]]
-
 The peers: the same bindings written by hand (`handwritten_bindings/`: same kernels and simulated
 vendor ops), our bindings without read-back, ledger and counters (`bare/`), and a minimal platform
 written by hand on upstream's own torch code (`handwritten_plugin/`). All servers run at once,
@@ -20,15 +18,17 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import psutil
+from arguments import at_least, parser
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from kunlun_adapt.simulator import standin_paths  # noqa: E402
-from tests.server.models import LLAMA, make_model  # noqa: E402
-from tests.server.server import Server, plain_command, running, serve_command  # noqa: E402
+
+if TYPE_CHECKING:  # the help needs neither torch nor SGLang
+    from tests.server.server import Server
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 5
@@ -54,6 +54,8 @@ class Rate:
 
 def processor_seconds(server: Server) -> float:
     """Return what all processes of a server have used so far."""
+    import psutil
+
     main = psutil.Process(server.process.pid)
     times = [p.cpu_times() for p in (main, *main.children(recursive=True))]
     return float(sum(t.user + t.system for t in times))
@@ -74,10 +76,18 @@ def ask(server: Server, new_tokens: int) -> tuple[Rate, list[list[int]]]:
 
 
 def main() -> int:
-    rounds, new_tokens = (
-        int(sys.argv[at]) if len(sys.argv) > at else default
-        for at, default in ((1, ROUNDS), (2, NEW_TOKENS))
+    taken = parser(__doc__)
+    taken.add_argument(
+        "rounds", nargs="?", type=at_least(3), default=ROUNDS, help="default: %(default)s"
     )
+    taken.add_argument(
+        "new_tokens", nargs="?", type=at_least(1), default=NEW_TOKENS, help="default: %(default)s"
+    )
+    given = taken.parse_args()
+    rounds, new_tokens = given.rounds, given.new_tokens
+    from tests.server.models import LLAMA, make_model
+    from tests.server.server import plain_command, running, serve_command
+
     scratch = Path(tempfile.mkdtemp(prefix="kunlun-adapt-tokens-"))
     model = make_model(LLAMA, scratch)
     standins = standin_paths()
