@@ -73,6 +73,7 @@ def open_early_door(profile: str) -> str:
         ledger.settle_with(_binder.settle)
         ledger.start_writer()
         report.expect(_owed.overdue)
+        _owed.watch_births(bindings.WITHOUT_PLUGINS)
     except AdaptError as error:
         raise stop_for(error, title) from error
     except Exception as error:  # upstream would log an exception and go on without us

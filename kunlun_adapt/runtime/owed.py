@@ -7,12 +7,16 @@ else of ours runs that could notice.
 from __future__ import annotations
 
 import dis
+import inspect
 import logging
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from types import FrameType
+from functools import partial
+from multiprocessing.util import register_after_fork
+from types import CodeType, FrameType, FunctionType, MethodType
+from typing import Any
 
 from kunlun_adapt.runtime import ledger, roles
 from kunlun_adapt.runtime.stop import refuse_failures
@@ -20,6 +24,8 @@ from kunlun_adapt.runtime.stop import refuse_failures
 logger = logging.getLogger("kunlun_adapt")
 
 LOADS = "load_plugins"
+STEPS = 3
+"""How far calls are followed from the function that a process runs."""
 NOT_YET = "SGLang has not loaded its plugins yet"
 UNNAMED = "SGLang loads no plugins in processes that the map does not name"
 
@@ -36,6 +42,7 @@ class Owed:
     def __init__(self) -> None:
         self._due: list[_Due] = []
         self._late = False
+        self._spared: Collection[str] = ()
 
     def __getattr__(self, how: str) -> Callable[..., None]:
         def take(
@@ -58,19 +65,37 @@ class Owed:
             and (role in due.process if known and due.process else not due.process)
         ]
 
+    def watch_births(self, spared: Collection[str]) -> None:
+        """Have `begun` called in this process and in its forks, before their functions run.
+
+        In the processes `spared` SGLang is known to load no plugins, and we do without.
+        """
+        self._spared = spared
+        register_after_fork(self, Owed.begun)
+        roles.when_known(self.begun)
+
+    def begun(self) -> None:
+        """End a process that runs a function of SGLang's which never loads plugins."""
+        if not roles.known() or roles.current() in self._spared:
+            return
+        function = _plain(roles.running())
+        if function is not None and _of_sglang(function.__globals__) and not _may_load(function):
+            self._settle(_never_calls(function.__name__), certain=True)
+
     def overdue(self, waited: float) -> None:
         """Warn of the hooks that nobody has registered; end the process where nobody will.
 
         A process that the map does not name is only warned of: SGLang gives it no plugins.
         """
-        missing = self.missing()
         never = _never()
-        why = never or (
-            f"{NOT_YET}, {waited:g} s after the process began" if roles.known() else UNNAMED
-        )
+        late = f"{NOT_YET}, {waited:g} s after the process began" if roles.known() else UNNAMED
+        self._settle(never or late, certain=bool(never))
+
+    def _settle(self, why: str, *, certain: bool) -> None:
+        missing = self.missing()
         for entry in missing:
-            if never:
-                entry.fail(_forked() if entry.state == "elsewhere" else never)
+            if certain:
+                entry.fail(_forked() if entry.state == "elsewhere" else why)
             else:
                 entry.state, entry.detail = "missing" if roles.known() else "pending", why
         for due in self._due:
@@ -86,7 +111,7 @@ class Owed:
             why,
             ", ".join(e.id for e in missing),
         )
-        if never:
+        if certain:
             refuse_failures()
 
     def paid(self) -> None:
@@ -121,11 +146,57 @@ def _never() -> str:
             return ""
         if places:
             return f"{code.co_name} has loaded SGLang's plugins, and our entry point was not called"
-        return (
-            f"{code.co_name} never calls {LOADS}(): let process.{roles.current()} in `interface` "
-            "say `loads_plugins: false`"
-        )
+        return _never_calls(code.co_name)
     return ""
+
+
+def _never_calls(function: str) -> str:
+    return (
+        f"{function} never calls {LOADS}(): let process.{roles.current()} in `interface` "
+        "say `loads_plugins: false`"
+    )
+
+
+def _may_load(start: FunctionType) -> bool:
+    """Tell whether a function, or what it calls in its own module, names `load_plugins`."""
+    seen: set[CodeType] = set()
+    level = [start]
+    for _ in range(STEPS):
+        following: list[FunctionType] = []
+        for function in level:
+            seen.add(function.__code__)
+            named = set(_names(function.__code__))
+            if LOADS in named:
+                return True
+            for name in named:
+                called = function.__globals__.get(name)
+                inner = [*vars(called).values()] if isinstance(called, type) else [called]
+                following += [
+                    plain
+                    for one in inner
+                    if (plain := _plain(one)) is not None
+                    and plain.__module__ == start.__module__
+                    and plain.__code__ not in seen
+                ]
+        level = following
+    return False
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _plain(function: Any) -> FunctionType | None:
+    """Return the function behind decorators and what is partly applied, if there is one."""
+    while isinstance(function, classmethod | staticmethod | MethodType | partial):
+        function = function.func if isinstance(function, partial) else function.__func__
+    if not isinstance(function, FunctionType):
+        return None
+    found = inspect.unwrap(function)
+    return found if isinstance(found, FunctionType) else None
 
 
 def _forked() -> str:
@@ -140,4 +211,8 @@ def _main_stack() -> Iterator[FrameType]:
 
 
 def _upstreams(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0] == "sglang"
+    return _of_sglang(frame.f_globals)
+
+
+def _of_sglang(module: dict[str, Any]) -> bool:
+    return str(module.get("__name__", "")).partition(".")[0] == "sglang"

@@ -19,6 +19,16 @@ report.PATIENCE = 0.6
 import sglang.srt.utils.common
 from sglang.srt.plugins import load_plugins
 """
+BEGIN = """
+
+class Starter:
+    def load(self):
+        load_plugins()
+
+
+def begin():
+    Starter().load()
+"""
 START = """
 import multiprocessing, sys
 import sglang.srt.utils.common
@@ -33,11 +43,17 @@ sys.exit(worker.exitcode)
 """
 
 
-def start(stage: Stage, body: str, how: str = "spawn") -> subprocess.CompletedProcess[str]:
-    """Start a process that the map names, with a hook of its own, which runs `body`."""
+def start(
+    stage: Stage, body: str, how: str = "spawn", *, lazily: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Start a process that the map names, with a hook of its own, which runs `body`.
+
+    Unless it is to come to that `lazily`, the module of what it runs imports the platform.
+    """
     named = stage.edit(MAP, "left_at_default:", f"{WORKER}left_at_default:")
     worker = AFFINITY.replace("    impl:", "    process: [detokenizer]\n    impl:")
-    text = f"{HEAD}\n\ndef run():\n    {body}\n"
+    head = "import time\n" if lazily else HEAD + BEGIN
+    text = f"{head}\n\ndef run():\n    {body}\n"
     return hooked(named, worker).add("sglang/srt/worker.py", text).run(START.format(how=how))
 
 
@@ -51,6 +67,25 @@ def test_who_loads_plugins_later_is_only_warned_of(stage: Stage) -> None:
 def test_who_has_loaded_them_without_us_is_ended(stage: Stage) -> None:
     done = start(stage, "(lambda load_plugins: 0)(load_plugins); time.sleep(60)")
     refused(done, "near", "run has loaded SGLang's plugins, and our entry point was not called")
+
+
+@pytest.mark.parametrize("how", ["spawn", "fork"])
+def test_who_never_loads_them_does_not_begin(stage: Stage, how: str) -> None:
+    done = start(stage, "print('begun', flush=True); time.sleep(50)", how)
+    refused(done, "near")
+    assert "begun" not in done.stdout
+
+
+def test_who_never_loads_them_and_meets_the_platform_late_gets_no_further(stage: Stage) -> None:
+    late = "import sglang.srt.utils.common; print('met', flush=True); time.sleep(50)"
+    done = start(stage, late, lazily=True)
+    refused(done, "near", "run never calls load_plugins(): let process.detokenizer")
+    assert "met" not in done.stdout
+
+
+def test_who_loads_them_through_another_function_is_let_be(stage: Stage) -> None:
+    done = start(stage, "begin(); print('begun')")
+    assert fine(done) == "begun\n" and "not in effect" not in done.stderr
 
 
 def test_who_was_forked_with_the_hooks_of_another_is_ended(stage: Stage) -> None:
