@@ -148,12 +148,17 @@ def test_a_bisection_that_is_ended_leaves_no_process(tmp_path: Path, number: int
     # The command does not end when it is asked to, and neither does what it started.
     stubborn = "trap '' TERM; sleep 300 & echo $! $$ > pids.new; mv pids.new pids; wait; sleep 300"
     command = [sys.executable, "-m", "kunlun_adapt", "bisect", "-q", "--logs", "logs"]
-    bisection = subprocess.Popen(
-        [*command, "--", "sh", "-c", stubborn],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stderr=subprocess.PIPE,
-    )
+    # Tests that run in the background, or under nohup, hand down that these are ignored.
+    kept = signal.signal(number, signal.SIG_DFL)
+    try:
+        bisection = subprocess.Popen(
+            [*command, "--", "sh", "-c", stubborn],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stderr=subprocess.PIPE,
+        )
+    finally:
+        signal.signal(number, kept)
     try:
         # Patient: on a busy machine Python takes its time to begin.
         for _ in range(1800):
