@@ -111,7 +111,7 @@ def _contents(one: Any, ours: Any) -> Iterator[Any]:
         return
     held: list[Any] = []
     if inspect.isfunction(one):
-        held += [_content(cell) for cell in one.__closure__ or ()]
+        held += [content(cell) for cell in one.__closure__ or ()]
         held += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values()]
         # What else it names by `global` is too much to look through.
         held += [ours for n in one.__code__.co_names if one.__globals__.get(n) is ours]
@@ -126,7 +126,8 @@ def _contents(one: Any, ours: Any) -> Iterator[Any]:
     yield from (o for o in held if callable(o))
 
 
-def _content(cell: Any) -> Any:
+def content(cell: Any) -> Any:
+    """Return what a cell of a closure holds, None where it is empty."""
     try:
         return cell.cell_contents
     except ValueError:  # an empty cell

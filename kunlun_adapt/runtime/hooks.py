@@ -372,7 +372,7 @@ def _inside(held: Any, hook: Any) -> Any:
         if held is hook:
             return None
         inner = getattr(held, "__wrapped__", None)
-        if any(_content(cell) is hook for cell in getattr(held, "__closure__", None) or ()):
+        if any(covering.content(cell) is hook for cell in getattr(held, "__closure__", None) or ()):
             return inner
         held = inner
     return _MISSING
@@ -382,7 +382,7 @@ def _over(held: Any, hook: Any, replaces: covering.Replaces) -> str:
     """Return whose `replace` lies around `hook` in a chain of wrappers, "" where none does."""
     held = _function(held)
     while held is not None and held is not hook:
-        inside = [_content(cell) for cell in getattr(held, "__closure__", None) or ()]
+        inside = [covering.content(cell) for cell in getattr(held, "__closure__", None) or ()]
         if any(one is hook for one in inside):
             return ""
         owner = next((replaces[id(one)][1] for one in inside if id(one) in replaces), "")
@@ -390,10 +390,3 @@ def _over(held: Any, hook: Any, replaces: covering.Replaces) -> str:
             return owner
         held = getattr(held, "__wrapped__", None)
     return ""
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # an empty cell
-        return _MISSING

@@ -35,7 +35,8 @@ def operator(name: str, serves: str = "") -> Callable[..., Any]:
     entry = _taken(name, serves)
     if entry is not None:
         entry.state, binding = "applied", entry.id
-    return watched(binding, function)  # type: ignore[no-any-return]
+    taken: Callable[..., Any] = watched(binding, function)
+    return taken
 
 
 def _taken(name: str, serves: str) -> ledger.Entry | None:

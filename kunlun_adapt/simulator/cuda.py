@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
+import yaml
 from torch.utils import _triton
 
 from kunlun_adapt.simulator.memory import available_memory
 
-# As many as a host of cards has: each rank asks for one of its own, and all are this CPU.
-DEVICES = 8
-# What a card shall answer, by the map: no FP8, no path for newer GPUs.
-CAPABILITY = (8, 0)
+_FACTS: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_bytes())
+DEVICES: int = _FACTS["devices"]
+CAPABILITY: tuple[int, ...] = tuple(_FACTS["capability"])
 NAME = "Kunlun simulator (host CPU as CUDA)"
 
 _current = 0
