@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 
+from arguments import parser
+
 VALIDATE = "from kunlun_adapt.cli import main; main()"
 PLUGIN = "import kunlun_adapt.plugin; print(kunlun_adapt.plugin.activate())"
 ROUNDS = 5
@@ -30,6 +32,7 @@ def measured(program: str, *arguments: str) -> tuple[float, float]:
 
 
 def main() -> int:
+    parser(__doc__).parse_args()
     arguments = ("validate", "--sglang", "0.5.19", "--offline")
     seconds, _ = measured(PLUGIN)
     print(f"importing the plugin and finding no device, interpreter included: {seconds:.3f} s")

@@ -1,7 +1,5 @@
 """`validate` and the index of a release, cold and warm, beside griffe on the same release.
 
-    benchmarks/index.py [RELEASE]
-
 griffe is not a dependency of ours: `pip install griffe` for its rows.
 """
 
@@ -16,6 +14,8 @@ import time
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from arguments import parser
 
 from kunlun_adapt.upstream import default_cache_dir, open_release
 
@@ -103,7 +103,9 @@ def unpacked(cache: Path, target: Path) -> Path:
 
 
 def main() -> int:
-    release = sys.argv[1] if len(sys.argv) > 1 else RELEASE
+    taken = parser(__doc__)
+    taken.add_argument("release", nargs="?", default=RELEASE, help="default: %(default)s")
+    release = taken.parse_args().release
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         cache = wheel_in(scratch / "cache", release)

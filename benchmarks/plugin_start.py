@@ -1,7 +1,5 @@
 """What the plugin adds to the start of a process of SGLang.
 
-    benchmarks/plugin_start.py [ROUNDS]
-
 Each process imports what resolves the platform and then loads plugins, as upstream's launcher does,
 with the plugin (and the simulator) and without, in turns. Needs SGLang in this environment.
 """
@@ -16,6 +14,8 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from arguments import at_least, parser
 
 from kunlun_adapt.simulator import standin_paths
 
@@ -67,7 +67,11 @@ def start(cache: Path, plugin: bool) -> Start:
 
 
 def main() -> int:
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    taken = parser(__doc__)
+    taken.add_argument(
+        "rounds", nargs="?", type=at_least(1), default=ROUNDS, help="default: %(default)s"
+    )
+    rounds = taken.parse_args().rounds
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         start(scratch / "warm", plugin=True)  # compiles, and fills the system's file cache

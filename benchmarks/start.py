@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from arguments import parser
+
 from kunlun_adapt.runtime.probe import probe_module
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,6 +59,7 @@ def run(program: str, environment: Mapping[str, str]) -> tuple[float, float, str
 
 
 def main() -> int:
+    parser(__doc__).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         device = Path(folder, "device")
         place = device.joinpath(*probe_module().split(".")).with_suffix(".py")

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from kunlun_adapt import __version__
+from kunlun_adapt.cli.parsing import Command
 from kunlun_adapt.cli.streams import prepare_streams
 
 __all__ = ["app", "main"]
@@ -47,7 +48,7 @@ def make_app(names: tuple[str, ...] = COMMANDS) -> typer.Typer:
     for name in names:
         module, function = _ELSEWHERE.get(name, (name, name))
         commands = import_module(f"{__name__}.{module}")
-        settings = getattr(commands, "SETTINGS", {})
+        settings = {"cls": Command, **getattr(commands, "SETTINGS", {})}
         made.command(name=name, **settings)(getattr(commands, function))
     return made
 

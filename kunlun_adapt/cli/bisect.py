@@ -23,14 +23,23 @@ from kunlun_adapt.cli.common import (
     working,
 )
 from kunlun_adapt.cli.halving import smallest
-from kunlun_adapt.cli.serve import ServeCommand
+from kunlun_adapt.cli.parsing import PassingCommand
+from kunlun_adapt.cli.simulated import check_device, simulated_environment
 from kunlun_adapt.cli.trials import Trial, Trials
 from kunlun_adapt.diagnostics import AdaptError
+from kunlun_adapt.runtime.probe import probe_module
 from kunlun_adapt.runtime.runs import Run
 
 logger = logging.getLogger("kunlun_adapt")
 
-SETTINGS = {"cls": ServeCommand, "options_metavar": "[OPTIONS] -- COMMAND..."}
+
+class BisectCommand(PassingCommand):
+    """Hands on the command to bisect."""
+
+    passed = "COMMAND comes"
+
+
+SETTINGS = {"cls": BisectCommand, "options_metavar": "[OPTIONS] -- COMMAND..."}
 
 Atom = tuple[str, ...]
 """What can only be switched off together."""
@@ -39,6 +48,13 @@ Show = Callable[[str, float | None], None]
 
 def bisect(
     context: typer.Context,
+    simulator: Annotated[
+        bool,
+        typer.Option(
+            "--simulator",
+            help="No card: COMMAND runs on the simulator, with all that it takes.",
+        ),
+    ] = False,
     timeout: Annotated[
         float | None,
         typer.Option(
@@ -74,16 +90,20 @@ def bisect(
 
       kunlun-adapt bisect -- python check_tokens.py
 
-      kunlun-adapt bisect --timeout 300 -- env KUNLUN_ADAPT_SIMULATOR=1 python offline_generate.py
+      kunlun-adapt bisect --simulator --timeout 300 -- python offline_generate.py
     """
     with cannot():
         if not context.args:
             fail("there is no command to run", "kunlun-adapt bisect -- COMMAND")
+        settings = {}
+        if simulator:
+            check_device(probe_module(), simulator=True)
+            settings = simulated_environment(quiet=quiet)
         folder = logs or Path(tempfile.mkdtemp(prefix="kunlun-adapt-bisect-"))
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             fail(f"{folder} is not empty", "name a new folder, or leave out --logs")
-        trials = Trials(list(context.args), folder.resolve(), timeout)
+        trials = Trials(list(context.args), folder.resolve(), timeout, settings)
         if not quiet:
             remark(f"kunlun-adapt: output and ledgers in {folder}")
         try:

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import sysconfig
 import tempfile
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from kunlun_adapt.cli.common import (
     EXIT_FINDINGS,
     Workspace,
     cannot,
+    emit,
     fail,
     locate_workspace,
     open_lock,
     remark,
+    terminal,
     working,
 )
+from kunlun_adapt.cli.parsing import PassingCommand
+from kunlun_adapt.cli.simulated import check_device, simulated_environment
+from kunlun_adapt.cli.streams import flush_streams
 from kunlun_adapt.diagnostics import AdaptError, ReleaseReport, Severity, render_text
 from kunlun_adapt.documents import Catalog, load_catalog
 from kunlun_adapt.locate import ENVIRONMENT
@@ -34,12 +39,12 @@ from kunlun_adapt.runtime.probe import (
     DEVICE,
     SIMULATED,
     SIMULATOR,
-    is_installed,
     probe_module,
     simulated_profile,
     simulator_asked,
     switched_on,
 )
+from kunlun_adapt.runtime.runs import read_run
 from kunlun_adapt.runtime.selection import ENTRY_POINTS, PLATFORM, check_selection
 from kunlun_adapt.upstream import Lock, LockFacts, Resolver, open_release
 
@@ -51,21 +56,16 @@ class Reported(str, Enum):
     CUDA = "cuda"
 
 
-class ServeCommand(TyperCommand):
-    """Takes our own options before `--` and nothing else; what follows is SGLang's, untouched.
-
-    Were unknown options passed on, a misspelt `--simulator` would start a server without it.
-    """
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keep what follows the first `--` in `ctx.args`. Raises UsageError for the unknown."""
-        cut = args.index("--") if "--" in args else len(args)
-        super().parse_args(ctx, args[:cut])
-        ctx.args = args[cut + 1 :]
-        return list(ctx.args)
+def _named_folder(given: str) -> Path:
+    """Return a folder. Raises BadParameter for an empty name, which would be the current one."""
+    if not given.strip():
+        raise typer.BadParameter(
+            "no folder is named; is a variable of the shell unset? Name one, or leave --run-dir out"
+        )
+    return Path(given)
 
 
-SETTINGS = {"cls": ServeCommand, "options_metavar": "[OPTIONS] -- SGLANG-ARGUMENTS..."}
+SETTINGS = {"cls": PassingCommand, "options_metavar": "[OPTIONS] -- SGLANG-ARGUMENTS..."}
 
 
 def serve(
@@ -93,14 +93,24 @@ def serve(
             help="Start at once. What is not in effect still stops the start, as it always does.",
         ),
     ] = False,
+    print_env: Annotated[
+        bool,
+        typer.Option(
+            "--print-env",
+            help="Start nothing; print what would be set, for a shell to `eval`, so that any "
+            "command runs as the server would.",
+        ),
+    ] = False,
     workspace: Workspace = None,
     run_dir: Annotated[
         Path | None,
         typer.Option(
             "--run-dir",
-            help="Where each process keeps its ledger.",
+            metavar="FOLDER",
+            help="Where each process keeps its ledger. Nothing in it is removed.",
             envvar=RUN_DIR,
             show_default="a new folder",
+            parser=_named_folder,
         ),
     ] = None,
 ) -> None:
@@ -116,6 +126,8 @@ def serve(
 
       kunlun-adapt serve --simulator -- --model-path ./tiny --dtype float32 --page-size 16 \
 --max-total-tokens 4096
+
+      eval "$(kunlun-adapt serve --simulator --print-env)"; python offline_generate.py
     """
     with cannot():
         root = locate_workspace(workspace)
@@ -124,45 +136,36 @@ def serve(
             fail("--device says what the simulator reports", "add --simulator, or drop --device")
         simulated = SIMULATED[device.value] if device else simulated_profile()
         unverified = switched_on(UNVERIFIED, "tries a release that is not claimed")
-        _check_device(probe_module(root), simulator)
+        check_device(probe_module(root), simulator)
         _check_choice()
+        if run_dir is not None:
+            _check_run_dir(run_dir)
         installed = installed_sglang()
-        launcher = _launcher(installed)
+        profile = simulated if simulator else "card"
         catalog = load_catalog(root)
+        if print_env:
+            if context.args:
+                fail("--print-env starts nothing", "leave out what follows --")
+            settings = _settings(catalog, installed, profile, unverified)
+            if run_dir is not None:
+                settings[RUN_DIR] = str(run_dir.resolve())
+            emit("".join(f"export {k}={shlex.quote(v)}\n" for k, v in settings.items()))
+            return
+        launcher = _launcher(installed)
         if not no_validate:
             _validate(catalog, installed, unverified, workspace)
-        profile = simulated if simulator else "card"
-        environment = {
-            **os.environ,
-            **_defaults(catalog, installed, profile, unverified),
-            PLATFORM: _OURS,
-            ENVIRONMENT: str(root.resolve()),
-        }
-        if simulator:
-            reported = next(name for name, taken in SIMULATED.items() if taken == profile)
-            environment.update({**_simulated(), DEVICE: reported})
+        environment = {**os.environ, **_settings(catalog, installed, profile, unverified)}
         folder = run_dir or Path(tempfile.mkdtemp(prefix="kunlun-adapt-run-"))
         folder.mkdir(parents=True, exist_ok=True)
-        _forget_last_run(folder)
         environment[RUN_DIR] = str(folder.resolve())
         environment.pop(RUN, None)  # a run of its own, also where it is started by another's
         remark(f"kunlun-adapt: ledger in {folder}")
         command = [sys.executable, *launcher, *context.args]
+        flush_streams()
         os.execve(sys.executable, command, environment)
 
 
 _OURS = ENTRY_POINTS["sglang.srt.platforms"][0]
-
-
-def _check_device(module: str, simulator: bool) -> None:
-    """End with exit code 2 where there is neither card nor simulator, or both."""
-    if not simulator and not is_installed(module):
-        fail(f"no card here ({module} is not installed)", "use --simulator")
-    if simulator and is_installed(module):
-        fail(
-            f"both a card and the simulator: {module} is installed",
-            f"drop --simulator (or unset {SIMULATOR}) to run on the card",
-        )
 
 
 def _check_choice() -> None:
@@ -204,7 +207,10 @@ def _validate(
     """
     from kunlun_adapt.check import check_release  # `bisect` needs this module, and no checks
 
-    with working(f"checking sglang {installed.version}", quiet=False) as progress:
+    what = f"checking sglang {installed.version}"
+    if terminal(sys.stderr) is None:
+        remark(f"{what} … (some tens of seconds where the tree differs from the lock)")
+    with working(what, quiet=False) as progress:
         report = check_release(
             catalog,
             Resolver(open_release(f"{installed.root}@{installed.version}"), progress=progress),
@@ -231,6 +237,18 @@ def _verdict(report: ReleaseReport, unverified: bool) -> list[str]:
     ]
 
 
+def _settings(
+    catalog: Catalog, installed: Installed, profile: str, unverified: bool
+) -> dict[str, str]:
+    """Return the variables that make a process of SGLang ours, and say those that may surprise."""
+    return {
+        **_defaults(catalog, installed, profile, unverified),
+        PLATFORM: _OURS,
+        ENVIRONMENT: str(catalog.root.resolve()),
+        **(simulated_environment(profile) if profile in SIMULATED.values() else {}),
+    }
+
+
 def _defaults(
     catalog: Catalog, installed: Installed, profile: str, unverified: bool
 ) -> Mapping[str, str]:
@@ -251,19 +269,28 @@ def _defaults(
     return taken
 
 
-def _forget_last_run(folder: Path) -> None:
-    """Remove the ledgers of an earlier run, which would be counted as this one's."""
-    for path in (*folder.glob("*.json"), *folder.glob("*.part")):
-        if path.stem.isdigit():
-            path.unlink()
+def _check_run_dir(folder: Path) -> None:
+    """Raise AdaptError where no ledger can be kept, or one would be written over another file.
 
-
-def _simulated() -> dict[str, str]:
-    from kunlun_adapt import simulator
-
-    remark("kunlun-adapt: SIMULATOR: no Kunlun card is used; vendor operators are stand-ins")
-    paths = [*simulator.standin_paths(), os.environ.get("PYTHONPATH", "")]
-    return {
-        SIMULATOR: "1",
-        "PYTHONPATH": os.pathsep.join(p for p in paths if p),
-    }
+    Ledgers of earlier runs stay: each says which run it is of, and `status` tells them apart.
+    """
+    place = folder.absolute()
+    while not os.path.lexists(place):  # what is not there yet is made when all else is well
+        place = place.parent
+    try:
+        with tempfile.TemporaryFile(dir=place):  # a right to write is no proof of it
+            pass
+        unreadable = read_run(folder).unreadable if folder.is_dir() else ()
+    except OSError as error:
+        raise AdaptError(
+            f"no ledger can be kept in {folder}: {place}: {error.strerror or error}",
+            "name a folder that can be written to with --run-dir; without it and without "
+            f"{RUN_DIR} a new one is made",
+        ) from error
+    for file in unreadable:
+        if file.file.endswith(".json"):
+            raise AdaptError(
+                f"{folder / file.file} has the name of a ledger and is none of this version: "
+                f"{file.why}",
+                "name a folder that is for ledgers only, such as --run-dir runs/1",
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,12 +19,13 @@ from kunlun_adapt.cli.common import (
     emit,
     fail,
 )
+from kunlun_adapt.cli.streams import harmless
 from kunlun_adapt.diagnostics.report import aligned
 from kunlun_adapt.runtime.ledger import COUNTED, RUN_DIR
 from kunlun_adapt.runtime.probe import SIMULATED
-from kunlun_adapt.runtime.runs import Lack, Process, Run, read_run
+from kunlun_adapt.runtime.runs import NEVER, Lack, Process, Run, read_run
 
-STATES = ("applied", "pending", "failed", "disabled", "elsewhere")
+STATES = ("applied", "pending", "failed", "missing", "disabled", "elsewhere")
 WIDTH = 100
 SHOWN = 4
 """Frames of a fallback's stack that text shows; JSON has all that were kept."""
@@ -41,12 +43,18 @@ def status(
     ] = None,
     format: Annotated[TextOrJson, typer.Option("--format", help="Output.")] = TextOrJson.TEXT,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Also what serves, and whole stacks.")
+        bool,
+        typer.Option(
+            "--verbose",
+            "-v",
+            help="Also what serves, what is not due yet in one process only, and whole stacks.",
+        ),
     ] = False,
 ) -> None:
     """Say what the processes of a run have in effect, which of them lacks what, and what fell back.
 
-    Exit code 1: a process was refused, a required binding failed, or a ledger cannot be read.
+    Exit code 1: a process was refused, a required binding failed or is missing in a process, or a
+    ledger cannot be read.
     Exit code 2: there is no run.
 
     Examples:
@@ -60,6 +68,8 @@ def status(
     with cannot():
         if run is None:
             fail("no run is named", f"kunlun-adapt status RUN, or set {RUN_DIR}")
+        if run.is_file():
+            fail(f"{run} is a file, and a run is the folder of its ledgers", f"give {run.parent}")
         if not run.is_dir():
             fail(
                 f"{run} is no folder",
@@ -71,18 +81,31 @@ def status(
                 f"{run} holds no ledger of a process",
                 f"start SGLang with {RUN_DIR}={run}; a process without a device keeps none",
             )
+        runs = _apart(found)
         if format is TextOrJson.JSON:
-            emit(as_json(_body(found)))
+            emit(as_json(_body(found, runs)))
         else:
-            emit("\n".join(_text(found, verbose)) + "\n")
-    if found.wrong():
+            emit(harmless("\n".join(_text(found, runs, verbose)) + "\n"))
+    if _wrong(runs):
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _body(run: Run) -> dict[str, Any]:
+def _apart(found: Run) -> list[Run]:
+    """Return the runs whose processes share the folder, each as if it were alone there."""
+    runs: dict[str, list[Process]] = {}
+    for process in found.processes:
+        runs.setdefault(process.ledger["run"], []).append(process)
+    return [replace(found, processes=tuple(own)) for own in runs.values()] or [found]
+
+
+def _wrong(runs: Iterable[Run]) -> bool:
+    return any(run.wrong() for run in runs)
+
+
+def _body(run: Run, runs: Iterable[Run]) -> dict[str, Any]:
     return {
         "run": os.path.abspath(run.folder),
-        "ok": not run.wrong(),
+        "ok": not _wrong(runs),
         "processes": [_process(p) for p in run.processes],
         "bindings": [
             {"id": id, "states": {str(pid): state for pid, state in run.states(id).items()}}
@@ -97,7 +120,8 @@ def _body(run: Run) -> dict[str, Any]:
                 "required": lack.required,
                 "detail": lack.detail,
             }
-            for lack in run.lacks()
+            for one in runs
+            for lack in one.lacks()
         ],
         "nowhere": [{"binding": id, "why": why} for id, why in run.nowhere().items()],
         "disabled": run.disabled(),
@@ -113,7 +137,17 @@ def _body(run: Run) -> dict[str, Any]:
 
 def _process(process: Process) -> dict[str, Any]:
     ledger = process.ledger
-    kept = ("process", "pid", "parent", "started", "release", "profile", "map", "map_revision")
+    kept = (
+        "run",
+        "process",
+        "pid",
+        "parent",
+        "started",
+        "release",
+        "profile",
+        "map",
+        "map_revision",
+    )
     return {
         **{key: ledger[key] for key in kept},
         "ranks": ledger["ranks"],
@@ -129,25 +163,65 @@ def _process(process: Process) -> dict[str, Any]:
     }
 
 
-def _text(run: Run, verbose: bool) -> list[str]:
-    lines = [f"run {run.folder}", *_head(run), "", *_table(run.processes)]
-    for title, section in (
+def _text(found: Run, runs: list[Run], verbose: bool) -> list[str]:
+    lines = [f"run {found.folder}"]
+    if len(runs) > 1:
+        lines += [f"{len(runs)} runs share this folder; give each server one of its own"]
+    for number, run in enumerate(runs, 1):
+        if len(runs) > 1:
+            since = run.processes[0].ledger["started"]
+            lines += ["", f"run {number} of {len(runs)}, since {since}:"]
+        lines += _one(run, verbose)
+    lines += _sections(
+        ("cannot be read", [f"{u.file}: {u.why}" for u in found.unreadable]),
+        ("without a ledger in this folder", [f"{u.pid}, {u.what}" for u in found.unseen]),
+        ("differs between processes", [f"{k}: {', '.join(v)}" for k, v in found.differing.items()]),
+    )
+    if found.earlier:
+        lines += ["", f"{found.earlier} ledger(s) of earlier runs in this folder are left out"]
+    return [*lines, "", _verdict(found, _wrong(runs))]
+
+
+def _one(run: Run, verbose: bool) -> list[str]:
+    """Return what the processes of one run say."""
+    lines = _head(run)
+    if run.processes:
+        lines += ["", *_table(run.processes)]
+    lacks = run.lacks()
+    told = [x for x in lacks if verbose or x.state == "failed" or _must(x)]
+    lines += _sections(
         ("faults injected into the simulated device", _faults(run)),
         ("refused", _refusals(run)),
-        ("lacking", _lacking(run.lacks())),
+        ("lacking", _lacking(told)),
         ("applied in no process of this run", _grouped(run.nowhere())),
         ("switched off by the user", _listed(run.disabled())),
         ("fallbacks", _fallbacks(run, verbose)),
-        ("cannot be read", [f"{u.file}: {u.why}" for u in run.unreadable]),
-        ("without a ledger in this run", [f"{u.pid}, {u.what}" for u in run.unseen]),
-        ("differs between processes", [f"{k}: {', '.join(v)}" for k, v in run.differing.items()]),
         (f"calls ({COUNTED})", _calls(run) if verbose else []),
-    ):
+    )
+    quiet = [lack.state for lack in lacks if lack not in told]
+    counts = [
+        f"{quiet.count(state)} {what}"
+        for state, what in (
+            ("pending", "not due yet in one process though taken up in another"),
+            ("missing", "missing and not required"),
+        )
+        if state in quiet
+    ]
+    if counts:
+        lines += ["", f"no fault: {', '.join(counts)}; --verbose lists them"]
+    return lines
+
+
+def _must(lack: Lack) -> bool:
+    return lack.required and lack.state == "missing"
+
+
+def _sections(*sections: tuple[str, list[str]]) -> list[str]:
+    lines = []
+    for title, section in sections:
         if section:
             lines += ["", f"{title}:", *(f"  {line}" for line in section)]
-    if run.earlier:
-        lines += ["", f"{run.earlier} ledger(s) of earlier runs in this folder are left out"]
-    return [*lines, "", _verdict(run)]
+    return lines
 
 
 def _head(run: Run) -> list[str]:
@@ -170,7 +244,7 @@ def _table(processes: Iterable[Process]) -> list[str]:
         ledger = process.ledger
         rows.append(
             (
-                process.label,
+                harmless(process.label),
                 str(process.pid),
                 str(ledger["parent"]),
                 "refused" if ledger["refused"] else process.state,
@@ -210,9 +284,11 @@ def _lacking(lacks: Iterable[Lack]) -> list[str]:
         else:
             where = f"{lack.process} {lack.pid}: {lack.state}"
             where += f" ({lack.detail})" if lack.detail else ""
+            if lack.state != "missing" or lack.detail == NEVER:
+                where += ", though applied or failed in another"
             others.setdefault(where, []).append(lack.binding)
     for where, ids in others.items():
-        failed += [f"{where}, though applied or failed in another:", *_listed(ids, "    ")]
+        failed += [f"{where}:", *_listed(ids, "    ")]
     return failed
 
 
@@ -245,7 +321,7 @@ def _fallbacks(run: Run, verbose: bool) -> list[str]:
         refused = f", {one['refused']} refused" if one["refused"] else ""
         lines.append(f"{one['operator']}: {one['tier']}, {one['calls']} call(s){refused} in {who}")
         place = f" ({one['at']})" if one["at"] else ""
-        lines += _wrapped(f"first for {one['reason']}{place}", "    ")
+        lines += _wrapped(f"for {one['reason']}; first {one['call']}{place}", "    ")
         if one["why"]:
             lines += _wrapped(one["why"], "    ")
         stack = one["stack"] if verbose else one["stack"][-SHOWN:]
@@ -262,14 +338,16 @@ def _calls(run: Run) -> list[str]:
     return aligned(rows) if rows else []
 
 
-def _verdict(run: Run) -> str:
+def _verdict(run: Run, wrong: bool) -> str:
     """Return one closing line; what cannot be known from here is part of it."""
+    if not run.processes:
+        return "no process has left a ledger that can be read: something is wrong, see above."
     states = [p.state for p in run.processes]
     counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
     total = len(states)
     if "running" in states and {"gone", "zombie"} & set(states):
         counts += " while others run"
-    said = "something is wrong, see above" if run.wrong() else "nothing required is missing"
+    said = "something is wrong, see above" if wrong else "nothing required is missing"
     return (
         f"{total} process(es), {counts}: {said}. A process that never loaded the plugin "
         "keeps no ledger; it shows only as a parent or a running child of one that does."

@@ -145,7 +145,14 @@ ProfileName = Literal["card", "simulator", "simulator_cuda"]
 PROFILES: tuple[ProfileName, ...] = get_args(ProfileName)
 Standing = Literal["active", "planned"]
 Process = Literal[
-    "main", "scheduler", "detokenizer", "detokenizer_router", "tokenizer", "dp_controller"
+    "main",
+    "scheduler",
+    "detokenizer",
+    "detokenizer_router",
+    "tokenizer",
+    "dp_controller",
+    "encoder",
+    "encoder_dp",
 ]
 Scalar = bool | int | float | str | None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import logging
 import os
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from kunlun_adapt.runtime import ledger
+from kunlun_adapt.runtime import covering, ledger
 from kunlun_adapt.runtime.first_calls import watched
 from kunlun_adapt.runtime.generated import PACKAGE
 from kunlun_adapt.runtime.imports import when_imported
@@ -33,6 +34,7 @@ class Binder:
         self._members: list[tuple[ledger.Entry, str]] = []
         self._handed_out: list[tuple[ledger.Entry, str]] = []
         self._patched: list[Patched] = []
+        self._kernels: list[covering.Bound] = []
         self._late: set[str] = set()
         self._judged = False
 
@@ -95,6 +97,9 @@ class Binder:
                 raise AttributeError(f"{module}.{attribute} does not keep what is put there")
             patched = Patched(id, module, name, original)
             self._patched.append(patched)
+            held = functools.partial(static, owner, name)
+            place = f"{module}.{attribute}"
+            self._kernels.append(covering.Bound(entry, place, operator, served, held))
             entry.state = "applied"
             if self._judged:  # who imports it from now on gets ours; who is halfway may not have
                 self._fail_holders(holders([patched], since(upstream)))
@@ -116,6 +121,13 @@ class Binder:
             # Upstream offers no way to ask; this table is what its dispatch reads.
             if cls._oot_forward_registry.get(self._key, {}).get(cls) is not served:
                 raise LookupError("upstream's registry of out-of-tree forwards does not hold it")
+
+            def held() -> Any:
+                now = getattr(owner, name)  # by its very class upstream looks a forward up
+                return now._oot_forward_registry.get(self._key, {}).get(now, now)
+
+            place = f"{module}.{attribute}"
+            self._kernels.append(covering.Bound(entry, place, operator, served, held))
             entry.state = "applied"
 
         self._when_imported(entry, module, change)
@@ -159,7 +171,20 @@ class Binder:
         self._fail_holders(holders(self._patched))
         refuse_failures()
 
+    def read_kernels(self, replaces: covering.Replaces) -> None:
+        """Read the kernels back, once upstream has applied everybody's hooks."""
+        covering.read_back(self._kernels, replaces)
+
     def settle(self) -> None:
+        """Read back the platform's members, whenever somebody looks; stop on a required miss.
+
+        Once refused a process is not refused again: what refuses writes, and so looks.
+        """
+        self.read_members()
+        if self._judged and not ledger.LEDGER.refused:
+            refuse_failures()
+
+    def read_members(self) -> None:
         """Read back the platform's members once upstream has made its platform."""
         platforms = sys.modules.get("sglang.srt.platforms")
         platform = getattr(platforms, "_current_platform", None)

@@ -1,7 +1,8 @@
 """Compiling the workspace for the installed release, where nothing is cached for it.
 
 The facts of upstream come from the lock. Where the installed files are not those that were locked
-(a patched tree, a release that is not locked) they come from the installed tree, and that is said.
+(a patched tree, a release that is not locked) they come from the installed tree, and that is said;
+so do those of a target that was bound since the lock was written.
 """
 
 from __future__ import annotations
@@ -38,6 +39,47 @@ logger = logging.getLogger("kunlun_adapt")
 SHOWN = 20
 
 
+class _Completed:
+    """The facts of a locked release; what its lock does not hold is read from the installed tree.
+
+    `read` are the paths that were found there, in the order of asking.
+    """
+
+    def __init__(self, lock: Lock, installed: Installed) -> None:
+        self._locked = LockFacts(lock, installed.version)
+        self._installed = installed
+        self._tree: Resolver | None = None
+        self.read: dict[str, None] = {}
+
+    @property
+    def version(self) -> str:
+        """The release's version."""
+        return self._installed.version
+
+    def resolve(self, path: str) -> Symbol | Missing:
+        """The locked symbol of a path, else that of the tree, or why there is none."""
+        found = self._locked.resolve(path)
+        # Of other packages a tree of SGLang says nothing.
+        if isinstance(found, Missing) and path.startswith("sglang."):
+            found = self._reader().resolve(path)
+            if isinstance(found, Symbol):
+                self.read[path] = None
+        return found
+
+    def members(self, class_path: str) -> dict[str, Symbol]:
+        """The members of a class, from the tree where it was not locked with any."""
+        found = self._locked.members(class_path)
+        if not found and class_path.startswith("sglang."):
+            found = self._reader().members(class_path)
+            self.read.update(dict.fromkeys([class_path] if found else ()))
+        return found
+
+    def _reader(self) -> Resolver:
+        if self._tree is None:
+            self._tree = _tree(self._installed)
+        return self._tree
+
+
 def compile_here(
     root: Path, installed: Installed, profile: str, *, unverified: bool, strict: bool
 ) -> Cached:
@@ -53,6 +95,11 @@ def compile_here(
         lock = read_lock(path) if path.is_file() else Lock()
         facts, files = _facts(lock, installed)
         plan = make_plan(catalog, facts, profile, beyond_claims=unverified)
+        if isinstance(facts, _Completed) and facts.read:
+            # Who binds something new is to see it work before the lock is written; that the lock
+            # is old has to be said at every start, so the text is not kept.
+            _say_unlocked(list(facts.read), installed)
+            files = {}
         plan, smaller = _served(plan)
         _check_calls(plan)
         _check_processes(plan)
@@ -108,7 +155,7 @@ def _facts(lock: Lock, installed: Installed) -> tuple[Facts, dict[str, str]]:
     files = lock.files(installed.version)
     changed = drifted(installed, files)
     if files and not changed:
-        return LockFacts(lock, installed.version), files
+        return _Completed(lock, installed), files
     what = f"{_some(changed)} differ from the lock" if files else "it is not in the lock"
     logger.warning(
         "sglang %s in %s: %s; reading the installed tree",
@@ -116,12 +163,27 @@ def _facts(lock: Lock, installed: Installed) -> tuple[Facts, dict[str, str]]:
         installed.root,
         what,
     )
-    return Resolver(open_release(f"{installed.root}@{installed.version}")), {}
+    return _tree(installed), {}
 
 
-def _some(files: list[str]) -> str:
-    shown = ", ".join(files[:3])
-    return f"{len(files)} file(s) ({shown}{', …' if len(files) > 3 else ''})"
+def _tree(installed: Installed) -> Resolver:
+    return Resolver(open_release(f"{installed.root}@{installed.version}"))
+
+
+def _say_unlocked(targets: list[str], installed: Installed) -> None:
+    logger.warning(
+        "sglang %s in %s: %s not in the lock; reading the installed tree for that at every start, "
+        "until `%s` has made starts quick again",
+        installed.version,
+        installed.root,
+        f"{_some(targets, 'target')} {'is' if len(targets) == 1 else 'are'}",
+        command("lock"),
+    )
+
+
+def _some(names: list[str], what: str = "file") -> str:
+    shown = ", ".join(names[:3])
+    return f"{len(names)} {what}(s) ({shown}{', …' if len(names) > 3 else ''})"
 
 
 def _served(plan: Plan) -> tuple[Plan, bool]:

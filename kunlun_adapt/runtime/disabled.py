@@ -100,12 +100,14 @@ def disabled(bindings: ModuleType) -> frozenset[str]:
         kept = _kept(id, known[id], shared)
         if kept:
             raise AdaptError(f"{DISABLE}: {id} cannot be switched off: {kept}", f"leave out {id}")
-    logger.warning(
-        "%s: %d binding(s) are switched off in this process, and nothing stands in for them: %s",
-        DISABLE,
-        len(off),
-        ", ".join(off),
-    )
+    if off:
+        logger.warning(
+            "%s: %d binding(s) are switched off in this process, and nothing stands in for them: "
+            "%s",
+            DISABLE,
+            len(off),
+            ", ".join(off),
+        )
     names = list(dict.fromkeys(members[id] for id in off if id in members))
     if names:
         platform = str(bindings.PLATFORM)

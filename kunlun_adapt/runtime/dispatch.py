@@ -1,6 +1,6 @@
 """What generated dispatch functions call: counters, refusals and settings read once.
 
-Nothing here runs per call but the counter increments in the generated text itself.
+Of a tier that is no fallback nothing here runs per call; what counts is in the generated text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import importlib
 import os
 from typing import Any
 
-from kunlun_adapt.runtime import fallbacks, ledger, switches
+from kunlun_adapt.runtime import fallbacks, ledger
 
 
 class CallRefused(RuntimeError):
@@ -18,20 +18,18 @@ class CallRefused(RuntimeError):
 
 def tally(operator: str, tiers: tuple[str, ...]) -> list[int]:
     """Return the counters of an operator's tiers, in order; the ledger reads the same list."""
-    return ledger.tally(operator, tiers, fallbacks.Watched if switches.no_fallback() else list)
+    return ledger.tally(operator, tiers)
 
 
 def fell_back(operator: str, tier: str, arguments: dict[str, Any]) -> None:
-    """Log and record the first call of a fallback tier, with the shapes and dtypes that led there.
+    """Count a call of a fallback tier by what led there; log and record each reason once.
 
-    Raises CallRefused, for every such call, where the user wants no fallback.
+    Raises CallRefused where the user wants no fallback.
     """
-    reason = describe(arguments)
-    first = fallbacks.record(operator, tier, reason)
-    if switches.no_fallback():
-        first.refused += 1
-        fallbacks.uncount(operator, tier)
-        raise CallRefused(fallbacks.refused(operator, tier, first, reason))
+    first = fallbacks.count(operator, tier, arguments)
+    if fallbacks.refusing():
+        fallbacks.uncount(first)
+        raise CallRefused(fallbacks.refused(first, describe(arguments)))
 
 
 def refuse(binding: str, arguments: dict[str, Any]) -> CallRefused:

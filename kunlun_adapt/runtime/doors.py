@@ -15,6 +15,7 @@ from kunlun_adapt.runtime.first_calls import watch_members
 from kunlun_adapt.runtime.generated import PACKAGE, publish
 from kunlun_adapt.runtime.hooks import HookInstaller, read_back_after_apply
 from kunlun_adapt.runtime.imports import keep
+from kunlun_adapt.runtime.owed import Owed
 from kunlun_adapt.runtime.prepare import (
     documents_digest,
     installed_sglang,
@@ -30,6 +31,7 @@ WORKER = "scheduler"
 """The process that asks the platform for its classes; the others never import them."""
 
 _binder: Binder | None = None
+_owed = Owed()
 _platform: str | None = None
 _hooked: str | None = None
 """The process whose hooks were registered, once they are."""
@@ -64,11 +66,14 @@ def open_early_door(profile: str) -> str:
         _disabled = disabled(bindings)
         watch_entries(bindings.WITHOUT_PLUGINS, _begin)
         bindings.install(Without(_binder, _disabled))
+        hooks = importlib.import_module(f"{PACKAGE}.hooks")
+        hooks.install(Without(_owed, _disabled))
         watch_members(str(bindings.PLATFORM))
         _binder.judge()
         ledger.settle_with(_binder.settle)
         ledger.start_writer()
-        report.expect()
+        report.expect(_owed.overdue)
+        _owed.watch_births(bindings.WITHOUT_PLUGINS)
     except AdaptError as error:
         raise stop_for(error, title) from error
     except Exception as error:  # upstream would log an exception and go on without us
@@ -110,10 +115,12 @@ def open_hook_door() -> None:
         installer = HookInstaller(registry.HookRegistry, registry.HookType)
         hooks = importlib.import_module(f"{PACKAGE}.hooks")
         hooks.install(Without(installer, _disabled))
-        read_back_after_apply(registry.HookRegistry, installer, lambda: _applied(installer))
+        read_back_after_apply(
+            registry.HookRegistry, installer, _binder.read_kernels, lambda: _applied(installer)
+        )
         if roles.current() == WORKER:
             _binder.load_members()
-        _binder.settle()
+        _binder.read_members()
         _binder.judge()
     except Exception as error:  # upstream would log an exception and go on without our hooks
         raise stop_unexpected(error, "the hooks cannot be registered") from error
@@ -127,6 +134,7 @@ def _applied(installer: HookInstaller) -> None:
         while owner not in sys.modules and "." in owner:
             owner = owner.rpartition(".")[0]
         keep(owner)
+    _owed.paid()
     report.tell()
 
 

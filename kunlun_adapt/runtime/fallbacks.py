@@ -1,11 +1,11 @@
-"""The first call of a fallback tier: what led there, said once, recorded, or refused each time.
+"""Calls of a fallback tier: counted by what led there, each reason said once, or refused each time.
 
-Generated text reports a fallback tier when its counter reads 1, so that later calls cost nothing.
-Where fallbacks are refused, the counters are made so that they always read 1.
+Generated text hands every such call over; a tier that is no fallback costs nothing here.
 """
 
 from __future__ import annotations
 
+import functools
 import linecache
 import logging
 import re
@@ -20,55 +20,81 @@ logger = logging.getLogger("kunlun_adapt")
 
 DEPTH = 24
 """Frames of a stack that are kept, the innermost ones."""
+MOST = 32
+"""Reasons that are told apart for each fallback tier; what comes then is counted together."""
+OTHERS = f"calls of other forms than the first {MOST}"
 _PLACE = re.compile(r"\S+\.ya?ml:\d+\Z")
 
 
-class Watched(list[int]):
-    """Counters that count as others do and read 1, so that every fallback is reported."""
-
-    def __getitem__(self, index: Any) -> Any:
-        """Return 1, whatever the count."""
-        return 1
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        """Count one call; the sum that the caller made of what it read is not the count."""
-        if isinstance(index, slice):
-            super().__setitem__(index, value)
-        else:
-            self.count_up(index, 1)
-
-    def count_up(self, index: int, calls: int) -> None:
-        """Add to a count."""
-        super().__setitem__(index, super().__getitem__(index) + calls)
-
-
-def record(operator: str, tier: str, reason: str) -> ledger.Fallback:
-    """Record the first call of a fallback tier and log it; return what is recorded.
+def count(operator: str, tier: str, arguments: dict[str, Any]) -> ledger.Fallback:
+    """Count a call of a fallback tier by its reason, and log that once; return what is recorded.
 
     The frame that called our caller is that of the generated function.
     """
-    key = (operator, tier)
+    key = (operator, tier, *map(form, arguments.values()))
     known = ledger.LEDGER.fallbacks.get(key)
+    if known is None:
+        known = _first(key, arguments, sys._getframe(2))
+    known.calls += 1
+    return known
+
+
+def form(value: Any) -> Any:
+    """Return what of an argument makes a reason: a tensor's dtype and rank, a number's type."""
+    if value is None or value is True or value is False or value.__class__ is str:
+        return value
+    dtype = getattr(value, "dtype", None)
+    return value.__class__ if dtype is None else (dtype, value.ndim)
+
+
+def spelled(name: str, form: Any) -> str:
+    """Return `x=float16[*, *]` or `eps=float` for the form of an argument."""
+    if isinstance(form, tuple):
+        dtype, rank = form
+        return f"{name}={str(dtype).removeprefix('torch.')}[{', '.join('*' * rank)}]"
+    return f"{name}={form.__qualname__ if isinstance(form, type) else form}"
+
+
+@functools.cache
+def refusing() -> bool:
+    """Tell whether the user wants no fallback in this process."""
+    return switches.no_fallback()
+
+
+def _first(key: ledger.Reason, arguments: dict[str, Any], frame: FrameType) -> ledger.Fallback:
+    """Record and log a reason; where there are too many, the one that stands for all others."""
+    from kunlun_adapt.runtime.dispatch import describe
+
+    operator, tier, *forms = key
+    others = (operator, tier, OTHERS)
+    known = ledger.LEDGER.fallbacks.get(others)
     if known is not None:
         return known
-    frame = sys._getframe(2)
+    reason = ", ".join(map(spelled, arguments, forms))
+    if sum(k[:2] == key[:2] for k in list(ledger.LEDGER.fallbacks)) >= MOST:
+        key, reason = others, OTHERS
     at, why = said_of_tier(frame)
-    first = ledger.Fallback(reason, why, at, stack_of(frame))
+    call = describe(arguments)
     logger.warning(
-        "%s: using fallback implementation %s for %s%s",
+        "%s: %s fallback implementation %s for %s%s%s",
         operator,
+        "refused, not served by the" if refusing() else "using",
         tier,
-        reason,
+        call,
         f" ({why})" if why else "",
+        f"; {OTHERS} are counted together from here on" if reason is OTHERS else "",
     )
-    return ledger.fallback(operator, tier, first)
+    first = ledger.Fallback(operator, tier, reason, call, why, at, stack_of(frame))
+    return ledger.LEDGER.fallbacks.setdefault(key, first)
 
 
-def uncount(operator: str, tier: str) -> None:
-    """Take back the count of a call that was refused."""
-    tiers, counts = ledger.LEDGER.tallies.get(operator, ((), []))
-    if isinstance(counts, Watched) and tier in tiers:
-        counts.count_up(tiers.index(tier), -1)
+def uncount(first: ledger.Fallback) -> None:
+    """Count a call as refused that was counted as served."""
+    first.calls -= 1
+    first.refused += 1
+    tiers, counts = ledger.LEDGER.tallies.get(first.operator, ((), []))
+    if first.tier in tiers:
+        counts[tiers.index(first.tier)] -= 1
 
 
 def stack_of(frame: FrameType | None) -> tuple[str, ...]:
@@ -98,12 +124,13 @@ def said_of_tier(frame: FrameType) -> tuple[str, str]:
     return comments[place], " ".join(comments[place + 2 :])
 
 
-def refused(operator: str, tier: str, first: ledger.Fallback, reason: str) -> str:
+def refused(first: ledger.Fallback, call: str) -> str:
     """Return the words for a call that would have fallen back."""
     place = f" ({first.at})" if first.at else ""
     why = f": {first.why}" if first.why else ""
     return (
-        f"kunlun-adapt: {operator}: only the fallback {tier}{place} serves {reason}{why}; "
+        f"kunlun-adapt: {first.operator}: only the fallback {first.tier}{place} serves "
+        f"{call}{why}; "
         f"{switches.NO_FALLBACK}=1 makes that an error. Add a tier for such calls or widen one in "
         "the recipe, or unset it"
     )

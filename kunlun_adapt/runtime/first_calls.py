@@ -19,6 +19,9 @@ from kunlun_adapt.runtime.roles import current
 
 logger = logging.getLogger("kunlun_adapt")
 
+_seen: set[str] = set()
+"""The bindings whose first call was logged, by whichever of those that took it."""
+
 
 def watched(id: str, function: Any) -> Any:
     """Return the function of a binding, or one that also logs its first call."""
@@ -66,11 +69,9 @@ def say(id: str, arguments: dict[str, Any]) -> None:
 def _watch(id: str, function: Any, read: Callable[..., dict[str, Any]]) -> Any:
     from torch.compiler import is_compiling
 
-    seen: list[str] = []
-
     def look(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if not is_compiling() and not seen:
-            seen.append(id)
+        if not is_compiling() and id not in _seen:
+            _seen.add(id)
             say(id, read(function, args, kwargs))
 
     if inspect.iscoroutinefunction(function):

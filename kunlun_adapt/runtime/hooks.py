@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from kunlun_adapt.runtime import changes, ledger, roles
+from kunlun_adapt.runtime import changes, covering, ledger, roles
 from kunlun_adapt.runtime.first_calls import watched_hook
 from kunlun_adapt.runtime.references import Patched, holders, repair, resolve, static, tables
 from kunlun_adapt.runtime.stop import refuse_failures
@@ -185,8 +185,12 @@ class HookInstaller:
 
     def _entry(self, id: str, required: bool, process: tuple[str, ...]) -> ledger.Entry | None:
         entry = ledger.enter(id, required)
+        if entry.state == "missing":  # warned of, and here after all
+            entry.state = "pending"
+        if entry.state == "pending":
+            entry.detail = ""
         if process and self._role is not None and self._role not in process:
-            entry.state, entry.detail = "elsewhere", f"for {', '.join(process)} only"
+            entry.state, entry.detail = "elsewhere", ledger.for_only(process)
             return None
         return entry
 
@@ -260,6 +264,9 @@ class HookInstaller:
         inner = _inside(held, item.hook)
         if inner is _MISSING:
             return f"{item.target} is not hooked; see SGLang's log for HookRegistry"
+        over = _over(held, item.hook, self.replaces())
+        if over:
+            return f"{item.target} is replaced at another of its names, by {over}"
         if isinstance(item.hook, Replacement):
             item.hook.original = inner
         faults = [f for p in item.repair if (f := repair(p, item.original, getattr(owner, name)))]
@@ -271,6 +278,17 @@ class HookInstaller:
                     "list them in `repair`"
                 )
         return "; ".join(faults)
+
+    def replaces(self) -> covering.Replaces:
+        """Return every `replace` that HookRegistry has been given, but for our own."""
+        ours = {id(item.hook) for item in self.registered}
+        kind = self._type["REPLACE"]
+        return {
+            id(h[1]): (target, _plugin(h))
+            for target, hooks in list(self._registry._hooks.items())
+            for h in list(hooks)
+            if h[0] is kind and id(h[1]) not in ours
+        }
 
     def _replaced_by(self, item: Registered) -> str:
         if item.kind != "REPLACE":
@@ -290,9 +308,14 @@ class HookInstaller:
 
 
 def read_back_after_apply(
-    registry: Any, installer: HookInstaller, then: Callable[[], None] = lambda: None
+    registry: Any,
+    installer: HookInstaller,
+    kernels: Callable[[covering.Replaces], None] = lambda replaces: None,
+    then: Callable[[], None] = lambda: None,
 ) -> None:
     """Have the read-back run right after upstream's own `apply_hooks()`, and `then` after that.
+
+    `kernels` gets what others replace, which may be one of ours.
 
     Applying early ourselves would make upstream skip a hook that a later plugin registers on the
     same target.
@@ -303,6 +326,7 @@ def read_back_after_apply(
     def apply_hooks(cls: Any) -> Any:
         installer.before_apply()
         result = original(cls)
+        kernels(installer.replaces())
         installer.read_back()
         then()
         return result
@@ -315,9 +339,15 @@ def _either(ours: Any, value: Any) -> Any:
 
 
 def _source(registered: Any) -> str:
-    source = registered[2]
+    return f"{registered[0].value} of {_plugin(registered)}"
+
+
+def _plugin(registered: Any) -> str:
+    _, hook, source = registered
     package = getattr(source, "dist_name", None) or getattr(source, "plugin_name", None)
-    return f"{registered[0].value} of {package or 'an unknown plugin'}"
+    # One of ours has no name of its own.
+    what = "" if isinstance(hook, Replacement) else f" ({covering.named(hook)})"
+    return f"{package or 'an unknown plugin'}{what}"
 
 
 def _function(raw: Any) -> Any:
@@ -356,14 +386,21 @@ def _inside(held: Any, hook: Any) -> Any:
         if held is hook:
             return None
         inner = getattr(held, "__wrapped__", None)
-        if any(_content(cell) is hook for cell in getattr(held, "__closure__", None) or ()):
+        if any(covering.content(cell) is hook for cell in getattr(held, "__closure__", None) or ()):
             return inner
         held = inner
     return _MISSING
 
 
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # an empty cell
-        return _MISSING
+def _over(held: Any, hook: Any, replaces: covering.Replaces) -> str:
+    """Return whose `replace` lies around `hook` in a chain of wrappers, "" where none does."""
+    held = _function(held)
+    while held is not None and held is not hook:
+        inside = [covering.content(cell) for cell in getattr(held, "__closure__", None) or ()]
+        if any(one is hook for one in inside):
+            return ""
+        owner = next((replaces[id(one)][1] for one in inside if id(one) in replaces), "")
+        if owner:
+            return owner
+        held = getattr(held, "__wrapped__", None)
+    return ""

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 from kunlun_adapt.runtime import processes, roles
 from kunlun_adapt.runtime.probe import SIMULATED
@@ -33,21 +33,27 @@ INTERVAL = 0.5
 """Seconds between two looks at whether the file is out of date."""
 
 
+def stamp(seconds: float) -> str:
+    """Spell a time in UTC, so that texts are in the order of the times."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
 def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return stamp(time.time())
 
 
-State = Literal["pending", "applied", "failed", "elsewhere", "disabled"]
+State = Literal["pending", "applied", "failed", "missing", "elsewhere", "disabled"]
 
 
 @dataclass(slots=True)
 class Entry:
     """One binding in this process.
 
-    `pending`: not due yet. `elsewhere`: nothing to do here, since the map gives it to other
-    processes only, or the real thing is there and needs no stand-in; `detail` says which.
-    `disabled`: switched off by the user, and so in effect nowhere, required or not. `kept` says why
-    it cannot be switched off, where it cannot; `member` names the platform's member that serves it.
+    `pending`: not due yet. `missing`: due, and nobody has taken it up. `elsewhere`: nothing to do
+    here, since the map gives it to other processes only, or the real thing is there and needs no
+    stand-in; `detail` says which. `disabled`: switched off by the user, and so in effect nowhere,
+    required or not. `kept` says why it cannot be switched off, where it cannot; `member` names the
+    platform's member that serves it.
     """
 
     id: str
@@ -62,18 +68,26 @@ class Entry:
         self.state, self.detail = "failed", detail
 
 
+Reason: TypeAlias = tuple[Any, ...]
+"""Why a call fell back: the operator, the tier, and the form of each argument."""
+
+
 @dataclass(slots=True)
 class Fallback:
-    """The first call of a fallback tier: its arguments, and the Python stack that led there.
+    """Calls of a fallback tier for one reason, and the first of them: arguments and Python stack.
 
     `why` is what the recipe says of the tier, and `at` where it says so. `refused` counts the calls
     that ended in an error instead.
     """
 
+    operator: str
+    tier: str
     reason: str
+    call: str = ""
     why: str = ""
     at: str = ""
     stack: tuple[str, ...] = ()
+    calls: int = 0
     refused: int = 0
 
 
@@ -97,7 +111,7 @@ class Ledger:
     started: str = field(default_factory=_now)
     entries: dict[str, Entry] = field(default_factory=dict)
     tallies: dict[str, tuple[tuple[str, ...], list[int]]] = field(default_factory=dict)
-    fallbacks: dict[tuple[str, str], Fallback] = field(default_factory=dict)
+    fallbacks: dict[Reason, Fallback] = field(default_factory=dict)
     chosen: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
@@ -122,16 +136,9 @@ _settlers: list[Callable[[], None]] = []
 _file = _File()
 
 
-def tally(
-    operator: str, tiers: tuple[str, ...], make: Callable[[list[int]], list[int]] = list
-) -> list[int]:
+def tally(operator: str, tiers: tuple[str, ...]) -> list[int]:
     """Return the counters of an operator's tiers."""
-    return LEDGER.tallies.setdefault(operator, (tiers, make([0] * len(tiers))))[1]
-
-
-def fallback(operator: str, tier: str, first: Fallback) -> Fallback:
-    """Record why a fallback tier served for the first time; return what is recorded."""
-    return LEDGER.fallbacks.setdefault((operator, tier), first)
+    return LEDGER.tallies.setdefault(operator, (tiers, [0] * len(tiers)))[1]
 
 
 def choose(what: str, value: str, why: str) -> None:
@@ -142,6 +149,11 @@ def choose(what: str, value: str, why: str) -> None:
 def enter(id: str, required: bool) -> Entry:
     """Return the entry of a binding, made when it is new."""
     return LEDGER.entries.setdefault(id, Entry(id, required))
+
+
+def for_only(processes: tuple[str, ...]) -> str:
+    """Return the words for a binding that the map gives to these processes."""
+    return f"for {', '.join(processes)} only"
 
 
 def settle_with(look: Callable[[], None]) -> None:
@@ -156,12 +168,20 @@ def settle() -> None:
 
 
 def snapshot() -> dict[str, object]:
-    """Return the ledger as the JSON object that the run directory holds (schema 1)."""
+    """Return the ledger as the JSON object that the run directory holds (schema 1).
+
+    Raises SystemExit where a required binding is found not to be in effect any more.
+    """
     settle()
+    return _body()
+
+
+def _body() -> dict[str, object]:
     # `sorted` copies in one go: other threads go on adding to the dictionaries.
     entries = sorted(LEDGER.entries.values(), key=lambda e: e.id)
     tallies = sorted(LEDGER.tallies.items())
-    fallbacks = sorted(LEDGER.fallbacks.items())
+    known = list(LEDGER.fallbacks.values())
+    fallbacks = sorted(known, key=lambda f: (f.operator, f.tier, f.reason))
     return {
         "schema": SCHEMA,
         "run": os.environ.get(RUN, ""),
@@ -205,16 +225,17 @@ def snapshot() -> dict[str, object]:
         },
         "fallbacks": [
             {
-                "operator": operator,
-                "tier": tier,
-                "calls": _calls(operator, tier),
-                "refused": first.refused,
+                "operator": first.operator,
+                "tier": first.tier,
                 "reason": first.reason,
+                "calls": first.calls,
+                "refused": first.refused,
+                "call": first.call,
                 "why": first.why,
                 "at": first.at,
                 "stack": list(first.stack),
             }
-            for (operator, tier), first in fallbacks
+            for first in fallbacks
         ],
     }
 
@@ -226,23 +247,20 @@ def simulator_faults() -> list[dict[str, object]]:
     return list(faults.active()) if faults and LEDGER.profile in SIMULATED.values() else []
 
 
-def _calls(operator: str, tier: str) -> int:
-    tiers, counts = LEDGER.tallies.get(operator, ((), []))
-    return dict(zip(tiers, counts, strict=True)).get(tier, 0)
-
-
 def write() -> None:
     """Bring the process's file in the run directory up to date, atomically.
 
     A disk that fails, or is full, is logged once, until it works again; the last whole report
-    stays, and serving does not depend on it.
+    stays, and serving does not depend on it. Raises SystemExit where a required binding is found
+    not to be in effect any more.
     """
     folder = os.environ.get(RUN_DIR)
     if not folder:
         return
+    settle()  # before the guard: who refuses writes, too
     with _file.guard:
         try:
-            text = json.dumps(snapshot(), indent=1)
+            text = json.dumps(_body(), indent=1)
             if text != _file.text:
                 _put(Path(folder) / f"{os.getpid()}.json", text)
                 _file.text = text
@@ -282,7 +300,8 @@ def start_writer() -> None:
 def _end() -> None:
     """Write the last state, and that it is the last."""
     _file.ended = True
-    write()
+    with contextlib.suppress(SystemExit):  # the process ends already
+        write()
 
 
 def _after_fork() -> None:

@@ -13,10 +13,11 @@ from kunlun_adapt.runtime.generated import PACKAGE
 OWN = "taken when our class is made"
 
 
-def operator(name: str) -> Callable[..., Any]:
+def operator(name: str, serves: str = "") -> Callable[..., Any]:
     """Return the dispatch function of an operator; take it once, at construction.
 
-    Raises LookupError where the plan of this release has no such operator.
+    `serves` names which entry of the recipe's `serves` the class is for, where there are several.
+    Raises LookupError where the plan of this release has no such operator or entry.
     """
     module_name = f"{PACKAGE}.operators.{name}"
     absent = f"operator {name!r} is not for our own classes here; is its recipe's `serves` set?"
@@ -30,7 +31,27 @@ def operator(name: str) -> Callable[..., Any]:
     function: Callable[..., Any] | None = getattr(module, name, None)
     if function is None:
         raise LookupError(absent)
-    for entry in list(ledger.LEDGER.entries.values()):
-        if entry.id.startswith(f"{name}/") and entry.detail == OWN:
-            entry.state = "applied"
-    return watched(name, function)  # type: ignore[no-any-return]
+    binding = name
+    entry = _taken(name, serves)
+    if entry is not None:
+        entry.state, binding = "applied", entry.id
+    taken: Callable[..., Any] = watched(binding, function)
+    return taken
+
+
+def _taken(name: str, serves: str) -> ledger.Entry | None:
+    """Return the binding that is taken; None where the early door has not been opened at all."""
+    entries = list(ledger.LEDGER.entries.values())
+    own = {
+        e.id.partition("/")[2]: e
+        for e in entries
+        if e.id.startswith(f"{name}/") and e.detail == OWN
+    }
+    if serves and serves not in own:
+        raise LookupError(f"operator {name!r} does not serve {serves!r}; is it in its `serves`?")
+    if len(own) > 1 and not serves:
+        raise LookupError(
+            f"operator {name!r} serves {', '.join(own)}; say which of them takes it: "
+            f"operator({name!r}, serves={next(iter(own))!r})"
+        )
+    return own[serves] if serves else next(iter(own.values()), None)

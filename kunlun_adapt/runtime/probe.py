@@ -26,9 +26,9 @@ _PROBE = re.compile(
 def profile() -> str | None:
     """Return the profile that stands in for the device here, or None without one.
 
-    Raises SystemExit(1) where the simulator, or a fault in it, is asked for and the real runtime is
-    present, where it cannot be told whether it is asked for, and where the map that says what to
-    look for cannot be read.
+    Raises SystemExit(1) where the simulator is asked for and the real runtime is present, where
+    faults are asked for and there is no simulator, where it cannot be told what is asked for, and
+    where the map that says what to look for cannot be read.
     """
     try:
         asked = simulator_asked()
@@ -49,13 +49,20 @@ def profile() -> str | None:
             [Failure("kunlun-adapt", f"{SIMULATOR}=1, and {module} is installed")],
             f"unset {SIMULATOR} to run on the card; the simulator is for machines without one",
         )
-    if present and os.environ.get(FAULTS):
+    if os.environ.get(FAULTS) and not asked:
         from kunlun_adapt.runtime.stop import Failure, stop
 
         raise stop(
-            "faults are asked for, and there is a card",
-            [Failure("kunlun-adapt", f"{FAULTS} is set, and {module} is installed")],
-            f"unset {FAULTS}; only the simulated device fails on request",
+            f"faults are asked for, and there is {'a card' if present else 'no simulator'}",
+            [
+                Failure(
+                    "kunlun-adapt",
+                    f"{FAULTS} is set, and "
+                    + (f"{module} is installed" if present else f"{SIMULATOR}=1 is not"),
+                )
+            ],
+            f"unset {FAULTS}; only the simulated device fails on request"
+            + ("" if present else f", with {SIMULATOR}=1"),
         )
     if asked:
         return simulated
@@ -120,8 +127,10 @@ def probe_module(workspace: Path | None = None) -> str:
 
 
 def is_installed(module: str) -> bool:
-    """Tell whether a module can be found, without importing it."""
+    """Tell whether a module can be found, without importing it; a mere folder is none."""
     try:
-        return importlib.util.find_spec(module) is not None
+        spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):
         return False
+    # What Python makes of a folder without a package in it has places, and comes from nowhere.
+    return spec is not None and (spec.origin is not None or spec.submodule_search_locations is None)

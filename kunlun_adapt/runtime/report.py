@@ -10,16 +10,17 @@ import logging
 import os
 import textwrap
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from kunlun_adapt.runtime import ledger, roles
+from kunlun_adapt.runtime.owed import still_starting
 from kunlun_adapt.runtime.probe import SIMULATED
 
 logger = logging.getLogger("kunlun_adapt")
 
 PAUSE = 0.25
 PATIENCE = 15.0
-"""Seconds after which a process that has not opened the hook door is taken not to."""
+"""Seconds after which a process that has begun and not opened the hook door is taken not to."""
 BIRTH = 1.0
 """Seconds after which a forked process knows what it is to run; its hooks are its parent's."""
 LONGEST = 300.0
@@ -50,23 +51,45 @@ class _Teller:
 
     def wait(self, only_known: bool) -> None:
         """Say it as soon as it can be; a fork that the map does not name says nothing."""
-        self.ready.wait(BIRTH if only_known else PATIENCE)
+        if only_known:
+            self.ready.wait(BIRTH)
+            if not roles.known():
+                return
+            self.say()
+        if not self._opened() and _overdue is not None:
+            _overdue(PATIENCE)
         pause = threading.Event()
-        if only_known and not roles.known():
-            return
         waited = 0.0
         while not self.say() and waited < LONGEST:
             pause.wait(PAUSE)
             waited += PAUSE
 
+    def _opened(self) -> bool:
+        """Wait for the hook door; tell whether it was opened.
+
+        Patience begins when the process has: imports may take long on a busy machine.
+        """
+        left, waited = PATIENCE, 0.0
+        while left > 0 and waited < LONGEST:
+            if self.ready.wait(min(PAUSE, left)):
+                return True
+            waited += PAUSE
+            left = PATIENCE if still_starting() else left - PAUSE
+        return False
+
 
 _teller: _Teller | None = None
+_overdue: Callable[[float], None] | None = None
 
 
-def expect() -> None:
-    """Have the table said in this process, and in those that are forked from it."""
-    global _teller
+def expect(overdue: Callable[[float], None]) -> None:
+    """Have the table said in this process, and in those that are forked from it.
+
+    `overdue` is called before, with the seconds waited, where the hook door has not been opened.
+    """
+    global _teller, _overdue
     if _teller is None:
+        _overdue = overdue
         os.register_at_fork(after_in_child=_after_fork)
         _begin(only_known=False)
 
@@ -84,7 +107,8 @@ def table() -> list[str]:
     entries = sorted(record.entries.values(), key=lambda e: e.id)
     states = [e.state for e in entries]
     counts = [f"{n} {s}" for s in ("applied", "pending") if (n := states.count(s)) or not entries]
-    counts += [f"{n} {s}" for s in ("failed", "disabled", "elsewhere") if (n := states.count(s))]
+    others: tuple[ledger.State, ...] = ("failed", "missing", "disabled", "elsewhere")
+    counts += [f"{n} {s}" for s in others if (n := states.count(s))]
     counts += [f"{record.planned} planned", f"{record.excluded} excluded"]
     lines = [
         f"kunlun-adapt in the {roles.current()} process ({os.getpid()}): sglang {record.release}, "
@@ -103,7 +127,11 @@ def table() -> list[str]:
             if entry.state == state:
                 required = " (not required)" if state == "failed" and not entry.required else ""
                 lines += _row(state, f"{entry.id}{required}: {entry.detail}")
-    for state, default in (("elsewhere", ""), ("pending", "upstream has not imported it yet")):
+    for state, default in (
+        ("missing", ""),
+        ("elsewhere", ""),
+        ("pending", "upstream has not imported it yet"),
+    ):
         for detail, ids in _by_detail(e for e in entries if e.state == state):
             lines += _row(state, f"{detail or default}: {', '.join(ids)}")
     if record.planned or record.excluded:

@@ -6,7 +6,8 @@ import multiprocessing
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 OTHER = "other"
@@ -50,9 +51,18 @@ def current() -> str:
         return OTHER
     if multiprocessing.parent_process() is None:
         return "main"
-    # A process may run a function that is handed another one, which is what makes it what it is.
-    ran = [getattr(process, "_target", None), *getattr(process, "_args", ())[:1]]
-    return next((name for function in ran if (name := _processes.get(_name(function)))), OTHER)
+    return next((name for f in _ran(process) if (name := _processes.get(_name(f)))), OTHER)
+
+
+def running() -> Any:
+    """Return the function that gave this process its name, None where none did."""
+    ran = _ran(multiprocessing.current_process())
+    return next((function for function in ran if _name(function) in _processes), None)
+
+
+def functions(role: str) -> list[str]:
+    """Return the names of the upstream functions that a process of this name runs."""
+    return [function for function, name in _processes.items() if name == role]
 
 
 def ranks() -> dict[str, int]:
@@ -65,6 +75,27 @@ def ranks() -> dict[str, int]:
     if not title.startswith("sglang::"):
         return {}
     return {name: int(rank) for name, rank in _RANK.findall(title)}
+
+
+def when_known(act: Callable[[], None]) -> None:
+    """Call `act` now, or in a spawned child that is still unpickled right before what it runs."""
+    if current() != STARTING:
+        act()
+        return
+    plain = BaseProcess.run
+
+    def run(process: BaseProcess) -> None:
+        BaseProcess.run = plain  # type: ignore[method-assign]
+        act()
+        plain(process)
+
+    # Of children that were forked multiprocessing tells, of spawned ones it does not.
+    BaseProcess.run = run  # type: ignore[method-assign, assignment]
+
+
+def _ran(process: Any) -> list[Any]:
+    """Return what a process runs, and what that is handed: it may make the process what it is."""
+    return [getattr(process, "_target", None), *getattr(process, "_args", ())[:1]]
 
 
 def _name(function: Any) -> str:

@@ -9,13 +9,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kunlun_adapt.runtime import processes
-from kunlun_adapt.runtime.ledger import SCHEMA
+from kunlun_adapt.runtime.ledger import SCHEMA, stamp
 from kunlun_adapt.runtime.shape import LEDGER, check
 
 ProcessState = Literal["running", "ended", "gone", "zombie", "unknown"]
 
 OWN_TOOLS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 """What Python itself starts beside the processes of a program."""
+MATTERS = ("applied", "failed", "missing")
+"""States of a binding in one process by which another that has not applied it lacks it."""
+NEVER = "this process never took it up"
+HALF = (
+    "half written: its process was killed while it wrote, unless it is one of another container "
+    "that is at it now"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ class Run:
         }
 
     def lacks(self) -> list[Lack]:
-        """Return what is not applied in a process: failed, or applied or failed in another.
+        """Return what is not applied in a process: failed, missing, or so or applied in another.
 
         What a process leaves to others by the map, and what the user switched off, it does not
         lack.
@@ -104,23 +111,23 @@ class Run:
         found = []
         for id in self.ids():
             held = [p.bindings.get(id) for p in self.processes]
-            matters = any(b is not None and b["state"] in ("applied", "failed") for b in held)
+            matters = any(b is not None and b["state"] in MATTERS for b in held)
             for process, binding in zip(self.processes, held, strict=True):
                 state = "missing" if binding is None else binding["state"]
                 if not matters or state in ("applied", "elsewhere", "disabled"):
                     continue
                 required = any(b is not None and b["required"] for b in held)
-                detail = "this process never took it up" if binding is None else binding["detail"]
+                detail = NEVER if binding is None else binding["detail"]
                 found.append(Lack(id, process.name, process.pid, state, required, detail))
         return found
 
     def nowhere(self) -> dict[str, str]:
-        """Return the bindings that no process has applied or failed, each with why."""
+        """Return the bindings that no process has applied, failed or missed, each with why."""
         found = {}
         for id in self.ids():
             held = [p.bindings[id] for p in self.processes if id in p.bindings]
             states = {b["state"] for b in held}
-            if states.isdisjoint({"applied", "failed", "disabled"}):
+            if states.isdisjoint({*MATTERS, "disabled"}):
                 found[id] = "; ".join(dict.fromkeys(b["detail"] or b["state"] for b in held))
         return found
 
@@ -165,7 +172,7 @@ class Run:
         return (
             bool(self.unreadable)
             or any(p.ledger["refused"] for p in self.processes)
-            or any(lack.required and lack.state == "failed" for lack in self.lacks())
+            or any(lack.required and lack.state in ("failed", "missing") for lack in self.lacks())
         )
 
 
@@ -176,12 +183,13 @@ def read_run(folder: Path) -> Run:
     """
     ledgers: list[Process] = []
     unreadable = []
+    halves = []
     for path in sorted(folder.iterdir()):
         if not path.stem.isdigit() or path.suffix not in (".json", ".part"):
             continue
         try:
             if path.suffix == ".part":
-                _check_half(path)
+                halves.append((path, path.stat().st_mtime))
                 continue
             body = _read(path)
         except FileNotFoundError:  # replaced or removed while the folder was read
@@ -192,6 +200,12 @@ def read_run(folder: Path) -> Run:
         bindings = {b["id"]: b for b in body["bindings"]}
         ledgers.append(Process(body, path.name, _state(body), bindings))
     shown = _current(ledgers)
+    elsewhere = {p.pid for p in ledgers if p.state == "unknown"}
+    began = min((p.ledger["started"] for p in shown), default="")
+    for path, written in halves:
+        # One of an earlier run says nothing of this one.
+        if int(path.stem) not in elsewhere and stamp(written) >= began and _is_left_half(path):
+            unreadable.append(Unreadable(path.name, HALF))
     return Run(
         folder,
         tuple(sorted(shown, key=lambda p: (p.ledger["started"], p.pid))),
@@ -213,10 +227,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     return body
 
 
-def _check_half(path: Path) -> None:
-    """Raise ValueError for a half-written report whose writer is gone: it was killed at it."""
-    if processes.look(int(path.stem)) is None:
-        raise ValueError("half written: its process was killed while it wrote")
+def _is_left_half(path: Path) -> bool:
+    """Tell whether nobody here is at writing it."""
+    return path.exists() and processes.look(int(path.stem)) is None
 
 
 def _state(body: Mapping[str, Any]) -> ProcessState:

@@ -49,6 +49,7 @@ LEDGER: Shape = {
             "calls": int,
             "refused": int,
             "reason": str,
+            "call": str,
             "why": str,
             "at": str,
             "stack": [str],

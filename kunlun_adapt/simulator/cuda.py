@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
+import yaml
+from torch.utils import _triton
 
 from kunlun_adapt.simulator.memory import available_memory
 
-# As many as a host of cards has: each rank asks for one of its own, and all are this CPU.
-DEVICES = 8
-# What a card shall answer, by the map: no FP8, no path for newer GPUs.
-CAPABILITY = (8, 0)
+_FACTS: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_bytes())
+DEVICES: int = _FACTS["devices"]
+CAPABILITY: tuple[int, ...] = tuple(_FACTS["capability"])
 NAME = "Kunlun simulator (host CPU as CUDA)"
 
 _current = 0
@@ -164,6 +166,16 @@ def get_device_properties(device: Any = None) -> SimpleNamespace:
     )
 
 
+def get_rng_state(device: Any = None) -> torch.Tensor:
+    """Return the state of the CPU's generator, which is each device's."""
+    return torch.get_rng_state()
+
+
+def set_rng_state(state: torch.Tensor, device: Any = None) -> None:
+    """Set the state of the CPU's generator, which is each device's."""
+    torch.set_rng_state(state)
+
+
 def install() -> None:
     """Put these answers into ``torch.cuda``."""
     for name, answer in ANSWERS.items():
@@ -171,6 +183,8 @@ def install() -> None:
     # `torch.cuda.memory` has its own names for some of them.
     for name in ("mem_get_info", "memory_allocated", "empty_cache"):
         setattr(torch.cuda.memory, name, ANSWERS[name])
+    # torch.compile would look for Triton's backend for the device, and finds none: it is the CPU's.
+    _triton.has_triton = _always(False)
 
 
 def _index(device: Any) -> int:
@@ -229,6 +243,9 @@ ANSWERS: dict[str, Any] = {
     "reset_peak_memory_stats": _always(None),
     "empty_cache": _always(None),
     "ipc_collect": _always(None),
+    # torch.compile keeps them aside while it traces.
+    "get_rng_state": get_rng_state,
+    "set_rng_state": set_rng_state,
     "manual_seed": _always(None),
     "manual_seed_all": _always(None),
 }

@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import yaml
 
 from kunlun_adapt.simulator.contract import (
     ABSENT,
@@ -25,13 +28,9 @@ from kunlun_adapt.simulator.contract import (
 from kunlun_adapt.simulator.fault_syntax import VARIABLE
 from kunlun_adapt.simulator.faults import active, inject, injected, is_missing
 
-# The vendor modules of the inference stack and the versions that public call sites were read for.
-VENDOR_MODULES: dict[str, str] = {
-    "torch_xmlir": "0",
-    "kunlun_ops": "0.1.58",
-    "xspeedgate_ops": "1.1.0",
-    "xtorch_ops": "0.1.2209",
-}
+_FACTS = Path(__file__).resolve().with_suffix(".yaml")
+VENDOR_MODULES: dict[str, str] = yaml.safe_load(_FACTS.read_bytes())["modules"]
+"""The modules that can be simulated, each with the version that it stands for."""
 _TORCH_OPS = "torch.ops."
 logger = logging.getLogger("kunlun_adapt")
 _libraries: list[Any] = []  # torch drops a library's ops when the object goes away

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from kunlun_adapt.documents import Document, OperatorRecipe, Prepare, Tier
@@ -10,6 +11,7 @@ from kunlun_adapt.plan import (
     Condition,
     KernelBinding,
     Plan,
+    Subject,
     TierTable,
     present,
     tier_table,
@@ -27,10 +29,17 @@ from kunlun_adapt.source.text import (
 from kunlun_adapt.source.traced import TracedText, traced_text
 from kunlun_adapt.upstream import Signature, Symbol
 
+_LONGEST_CHAIN = 80
+_IDENTITY = re.compile(r"\w+ is (?:not )?(?:None|True|False)\Z")
+
 
 @dataclass(frozen=True, slots=True)
 class TierText:
-    """One tier as the template prints it."""
+    """One tier as the template prints it.
+
+    `traced_into` says that torch.compile may get to it: it then counts nothing. What becomes an op
+    is gone before the first tier.
+    """
 
     name: str
     at: str
@@ -40,6 +49,7 @@ class TierText:
     arguments: tuple[str, ...]
     fallback: bool
     eager: bool
+    traced_into: bool
     why: str | None
 
 
@@ -52,19 +62,26 @@ class FunctionText:
     note: str
     at: str
     guards: tuple[tuple[str, str, str], ...]
-    targets: str
-    values: str
+    assignments: tuple[tuple[str, str], ...]
     returns: str | None
     binding: str
     op: bool = False
 
     @property
     def assignment(self) -> str:
-        """One statement, so that swapped names cannot overwrite each other."""
-        line = f"{self.targets} = {self.values}"
+        """A line for each name, or one statement where a name would be overwritten and then read.
+
+        The one statement makes a tuple at each call; the lines do not.
+        """
+        targets = [target for target, _ in self.assignments]
+        roots = [value.partition(".")[0] for _, value in self.assignments]
+        if not any(root in targets[:index] for index, root in enumerate(roots)):
+            return "\n".join(f"{target} = {value}" for target, value in self.assignments)
+        values = [value for _, value in self.assignments]
+        line = f"{', '.join(targets)} = {', '.join(values)}"
         if len(line) <= 90:
             return line
-        sides = [",\n    ".join(side.split(", ")) for side in (self.targets, self.values)]
+        sides = [",\n    ".join(side) for side in (targets, values)]
         return " = ".join(f"(\n    {side},\n)" for side in sides)
 
 
@@ -91,6 +108,7 @@ class OperatorText:
     server: ServerText | None
     reads: tuple[tuple[str, str], ...]
     derived: tuple[tuple[str, str], ...]
+    shared: tuple[tuple[str, str], ...]
     params: tuple[str, ...]
     tiers: tuple[TierText, ...]
     functions: tuple[FunctionText, ...]
@@ -120,11 +138,6 @@ class OperatorText:
         return any(t.eager for t in self.tiers)
 
     @property
-    def asks_compiling(self) -> bool:
-        """Whether a body has to ask whether it is being traced, call by call."""
-        return self.traced is None or bool(self.traced.unless)
-
-    @property
     def may_refuse(self) -> bool:
         """Whether a call may get past the last tier."""
         return bool(self.tiers[-1].conditions)
@@ -143,6 +156,9 @@ def operator_text(plan: Plan, recipe: Document[OperatorRecipe]) -> OperatorText:
     names = _kernel_names(model)
     functions = function_names(plan, recipe)
     used = {c.subject.root for _, cs in table.tiers for c in cs}
+    taken = {*table.params, *table.reads, *table.derived, *names.values(), *functions}
+    taken |= {f"{part}_{model.name}" for part in ("fake", "op", "serve")}
+    shared = _shared(table, taken | {f"returns_{name}" for name in functions})
     traced = traced_text(model, table.params, _fake_name(model, names))
     return OperatorText(
         name=identifier(model.name),
@@ -157,9 +173,10 @@ def operator_text(plan: Plan, recipe: Document[OperatorRecipe]) -> OperatorText:
         server=_server(plan, table, model),
         reads=_reads(model, table, used),
         derived=_derived(table, used),
+        shared=tuple((name, text) for text, name in shared.items()),
         params=tuple(identifier(p) for p in model.params),
         tiers=tuple(
-            _tier(recipe, table, tier, i, conditions, names)
+            _tier(recipe, table, tier, i, _ordered(conditions, shared), names, traced)
             for i, (tier, (_, conditions)) in enumerate(
                 zip(model.kernels, table.tiers, strict=True)
             )
@@ -278,6 +295,48 @@ def _reads(model: OperatorRecipe, table: TierTable, used: set[str]) -> tuple[tup
     return tuple(found)
 
 
+def _shared(table: TierTable, taken: set[str]) -> dict[str, str]:
+    """Return, for each dtype that is compared more than once, how it is read → its local name.
+
+    Reading a tensor's dtype costs several comparisons. What may be absent is read where a tier has
+    made sure of it.
+    """
+    compared: dict[Subject, int] = {}
+    for _, conditions in table.tiers:
+        for condition in conditions:
+            if condition.subject.prop == "dtype":
+                seen = compared.get(condition.subject, 0)
+                compared[condition.subject] = seen + len(condition.test.points())
+    found = {}
+    for subject, times in compared.items():
+        param = table.params.get(subject.root)
+        name = f"{identifier(subject.root)}_dtype"
+        always = param is not None and param.kind == "Tensor" and not param.optional
+        if always and times > 1 and name not in taken:
+            found[subject.expression()] = name
+    return found
+
+
+def _ordered(conditions: tuple[Condition, ...], shared: dict[str, str]) -> tuple[str, ...]:
+    """Return a tier's conditions as text, those first that only compare what a name is.
+
+    They are the cheapest, cannot raise, and tell tiers apart most often.
+    """
+    texts = [_condition(c, shared) for c in conditions]
+    return tuple(sorted(texts, key=lambda text: not _IDENTITY.match(text)))
+
+
+def _condition(condition: Condition, shared: dict[str, str]) -> str:
+    read = condition.subject.expression()
+    name = shared.get(read)
+    if name is not None and len(condition.test.points()) > 1:
+        # `in` asks each dtype that is another one whether it is equal, after all.
+        text = " or ".join(f"{name} is {identifier(v)}" for v in condition.test.points())
+        if len(text) <= _LONGEST_CHAIN:
+            return f"({text})"
+    return condition.test.expression(condition.subject, name or read)
+
+
 def _derived(table: TierTable, used: set[str]) -> tuple[tuple[str, str], ...]:
     """Return the formulas that a tier reads, and those they read in turn, in declared order."""
     wanted = set(used)
@@ -292,8 +351,9 @@ def _tier(
     table: TierTable,
     tier: Tier,
     index: int,
-    conditions: tuple[Condition, ...],
+    conditions: tuple[str, ...],
     names: dict[str, str],
+    traced: TracedText | None,
 ) -> TierText:
     model = recipe.model
     absent = {p.name for p in table.params.values() if p.optional} - present(table)[tier.name]
@@ -303,11 +363,13 @@ def _tier(
         name=tier.name,
         at=place(recipe.at("kernels", index, "name")),
         index=index,
-        conditions=tuple(c.expression() for c in conditions),
+        conditions=conditions,
         kernel=names[tier.name],
         arguments=tuple(arguments),
         fallback=tier.fallback,
         eager=model.captured(tier) == "eager",
+        traced_into=traced is None
+        or any(f"{name} is None" not in conditions for name in traced.unless),
         why=tier.why,
     )
 
@@ -336,8 +398,7 @@ def _op(recipe: Document[OperatorRecipe], traced: TracedText) -> FunctionText:
         note="run by the op that torch.compile sees",
         at=place(recipe.at("traced")),
         guards=(),
-        targets=", ".join(traced.absent),
-        values=", ".join("None" for _ in traced.absent),
+        assignments=tuple((name, "None") for name in traced.absent),
         returns=None,
         binding=model.name,
         op=True,
@@ -352,8 +413,7 @@ def _own(recipe: Document[OperatorRecipe]) -> FunctionText:
         note="called by our own classes",
         at=place(recipe.at("serves")),
         guards=(),
-        targets="",
-        values="",
+        assignments=(),
         returns=None,
         binding=model.name,
     )
@@ -390,8 +450,7 @@ def _bound(kernel: KernelBinding, name: str, table: TierTable) -> FunctionText:
         note=f"{kernel.binding.target} ({kernel.bind.style})",
         at=place(kernel.binding.position),
         guards=tuple(guards(kernel.bind.ignores, signature)),
-        targets=", ".join(t for t, _ in assignments),
-        values=", ".join(v for _, v in assignments),
+        assignments=tuple(assignments),
         returns=f"returns_{name}" if kernel.bind.returns else None,
         binding=kernel.binding.id,
     )

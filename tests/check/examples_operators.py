@@ -35,6 +35,6 @@ EXAMPLES: dict[str, Example] = {
     "KA314": Example(
         lambda b: b.edit(IMPLS, "turn):\n    return x",
                          "turn):\n    scale = x.abs().max().item()\n    return x / scale"),
-        RECIPE, '"our_impls:swiglu"', suggests="mark the operator `capture: eager`",
+        RECIPE, '"our_impls:swiglu"', suggests="mark the tier or the operator `capture: eager`",
     ),
 }  # fmt: skip

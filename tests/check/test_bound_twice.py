@@ -55,7 +55,8 @@ def test_processes_apart_do_not_meet(bench: Bench) -> None:
         MAP, "    type: replace\n    impl: \"our_impls:set_affinity\"\n    at:",
         "    type: replace\n    process: [detokenizer]\n    impl: \"our_impls:set_affinity\"\n    at:",
     )  # fmt: skip
-    assert codes(apart.findings()) == []
+    # The map of the bench spells no detokenizer.
+    assert codes(apart.findings()) == ["KA407"]
 
 
 def test_profiles_apart_do_not_meet(bench: Bench) -> None:

@@ -68,7 +68,9 @@ def test_what_is_not_installed_here_is_said(bench: Bench) -> None:
     assert found.severity is Severity.WARNING
     assert "the package not_installed_anywhere is not installed" in found.message
     builtin = bench.edit(RECIPE, '"our_impls:swiglu"', '"sys:intern"')
-    assert codes(builtin.findings()) == []
+    # It is there; that its text cannot be read for waits is all that is said.
+    told = only(builtin.findings(), "KA314")
+    assert told.severity is Severity.INFO and "sys:intern is" in told.message
 
 
 def test_nothing_is_imported(bench: Bench) -> None:

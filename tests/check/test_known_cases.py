@@ -35,7 +35,9 @@ interface:
   process.scheduler:
     - {call: sglang.srt.managers.scheduler.run_scheduler_process}
   process.detokenizer:
-    - {call: sglang.srt.managers.detokenizer_manager.run_detokenizer_process}
+    - {sglang: "<0.5.22", call: sglang.srt.managers.detokenizer_manager.run_detokenizer_process,
+       loads_plugins: false}
+    - {sglang: ">=0.5.22", call: sglang.srt.managers.detokenizer_manager.run_detokenizer_process}
 hooks:
 """
 
@@ -60,7 +62,11 @@ def check(tmp_path: Path) -> Check:
             )
         (tmp_path / "platform_map.yaml").write_text(text, encoding="utf-8")
         report = check_release(load_catalog(tmp_path), facts(version))
-        mine = [f for f in report.findings if (f.binding or "").startswith("tried-")]
+        mine = [
+            f
+            for f in report.findings
+            if (f.binding or "").startswith("tried-") or f.code == "KA407"
+        ]
         told = [f for f in mine if f.severity is not Severity.INFO]
         for found in told:
             named = found.code in ("KA105", "KA407")  # these may stand at a name of their own
@@ -322,23 +328,28 @@ DETOKENIZER = "sglang.srt.managers.detokenizer_manager.DetokenizerManager"
 def test_the_detokenizers_class_is_replaced(
     check: Check, version: str, process: str, type: str
 ) -> None:
-    """Its process loads plugins since 0.5.22; but then its function holds the class already."""
+    """Its process's function holds the class already, wherever plugins are loaded."""
     lines = [f"process: [{process}]"] if process else []
-    findings = {f.code: f for f in check(version, (type, f"target: {DETOKENIZER}", *lines))}
-    held = findings.pop("KA118")
+    held = only(check(version, (type, f"target: {DETOKENIZER}", *lines)), "KA118")
     assert "DetokenizerManager is a default argument in" in held.message
     assert upstream_line(version, held) == "detokenizer_manager_class=DetokenizerManager,"
-    if version == "0.5.22":
-        assert findings == {}
-        return
-    never = findings.pop("KA407")
-    assert findings == {} and never.severity is Severity.ERROR
+
+
+def test_the_detokenizer_loads_plugins_since_0_5_22(
+    check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart = '"<0.5.22", call: sglang.srt.managers.detokenizer_manager.run_detokenizer_process,\n'
+    assert apart + "       loads_plugins: false}" in MAP
+    monkeypatch.setitem(globals(), "MAP", MAP.replace(apart, apart[:-2]).replace(
+        "       loads_plugins: false}", "}"
+    ))  # fmt: skip
+    any_hook = ("around", "target: sglang.srt.managers.schedule_batch.ScheduleBatch.is_empty")
+    never = only(check("0.5.21", any_hook), "KA407")
+    assert never.severity is Severity.ERROR
     assert "never calls load_plugins() in sglang 0.5.21" in never.message
-    assert upstream_line(version, never) == "def run_detokenizer_process("
-    if "scheduler" in process:
-        assert never.suggestion == "remove detokenizer from `process`"
-    else:
-        assert "`excluded: [{sglang: " in (never.suggestion or "")
+    assert upstream_line("0.5.21", never) == "def run_detokenizer_process("
+    assert "`loads_plugins: false`" in (never.suggestion or "")
+    assert check("0.5.22", any_hook) == []
 
 
 def test_a_variant_for_another_device_is_not_the_one_that_is_bound(check: Check) -> None:

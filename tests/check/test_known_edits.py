@@ -75,7 +75,8 @@ def test_what_is_only_there_for_another_vendor(check: Check) -> None:
     assert found.severity is Severity.ERROR
     assert found.message == (
         f"{LOCAL} exists only where `IS_QUICK_AR_AVAILABLE and _is_hip` holds, which it does not "
-        "in the profiles card (reports as cuda) and simulator (reports as cpu)"
+        "in the profiles card (reports as cuda), simulator (reports as cpu) and simulator_cuda "
+        "(reports as cuda)"
     )
     assert upstream_line(RELEASE, found) == "def init_custom_qr("
     assert found.suggestion == (

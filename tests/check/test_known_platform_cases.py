@@ -141,7 +141,7 @@ def test_which_processes_load_plugins(version: str, loading: list[str]) -> None:
 def test_what_get_device_returned_once(check: Check) -> None:
     """It took `local_rank` and returned a torch.device before 0.5.13."""
     found = about(check("0.5.11"), "KA207", binding="method/get_device")
-    assert len(found) == 2  # one implementation for each profile
+    assert len(found) == 3  # one implementation for each profile
     for item in found:
         assert "it does not take 'local_rank'" in item.message
         assert "it returns str, and upstream torch.device" in item.message
@@ -155,9 +155,14 @@ def test_where_custom_ops_are_registered(check: Check) -> None:
     whole = text[text.index(answer) :]
     for version in ("0.5.19", "0.5.22"):
         assert about(check(version, (whole, "\n")), "KA211") == []
-    found = only(about(check("0.5.23", (whole, "\n")), "KA211"), "KA211")
-    assert found.severity is Severity.WARNING
-    assert str(found.upstream).startswith("sglang/srt/utils/common.py:")
+    told = about(check("0.5.23", (whole, "\n")), "KA211")
+    assert [f.message.partition("profile ")[2].split()[0] for f in told] == [
+        "card",
+        "simulator_cuda",
+    ]
+    for found in told:
+        assert found.severity is Severity.WARNING
+        assert str(found.upstream).startswith("sglang/srt/utils/common.py:")
     assert about(check("0.5.23"), "KA211")[0].severity is Severity.INFO
 
 

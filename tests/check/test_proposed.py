@@ -164,7 +164,6 @@ CASES: dict[str, tuple[Callable[[Bench], Bench], str]] = {
     "KA008": (gap, AT),
     "KA119": (vacuous, AT),
     "KA406": (COMBINATIONS["KA406"].change, "    value: [kunlun]\n"),
-    "KA407": (COMBINATIONS["KA407"].change, AT),
 }
 
 

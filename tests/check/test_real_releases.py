@@ -126,6 +126,7 @@ def test_a_method_of_the_platform_that_is_not_given(check: Check) -> None:
         "  get_device_total_memory:\n"
         '    card: "kunlun_adapt.hooks.host:device_total_memory"\n'
         '    simulator: "kunlun_adapt.hooks.host:simulated_total_memory"\n'
+        '    simulator_cuda: "kunlun_adapt.hooks.host:simulated_total_memory"\n'
     )
     served = "  methods.get_device_total_memory: {simulator: true}\n"
     findings = check("0.5.19", (lines, ""), (served, ""))
@@ -170,10 +171,10 @@ def test_a_readback_that_is_not_there(check: Check) -> None:
 
 @pytest.mark.parametrize("version", RELEASES)
 def test_a_hole_in_one_profile(check: Check, version: str) -> None:
-    line = '    simulator: "kunlun_adapt.hooks.host:simulated_total_memory"\n'
-    found = only(check(version, (line, "")), "KA204")
+    line = '\n    simulator: "kunlun_adapt.hooks.host:simulated_total_memory"\n'
+    found = only(check(version, (line, "\n")), "KA204")
     assert "for the profile simulator" in found.message
-    found = only(check(version, ("{card: true, simulator: false}", "{simulator: false}")), "KA203")
+    found = only(check(version, ("graph_capture: {card: true, ", "graph_capture: {")), "KA203")
     assert "for the profile card" in found.message
 
 
@@ -201,10 +202,10 @@ def test_a_misspelt_key_is_one_finding(
 def test_a_slip_in_the_interface_is_one_finding(
     check: Check, version: str, slip: str, key: str
 ) -> None:
-    found = only(check(version, (f"\n  {key}:\n", f"\n  {slip}:\n")), "KA202")
+    found = only(check(version, (f"\n  {key}:\n    - {{", f"\n  {slip}:\n    - {{")), "KA202")
     assert found.suggestion == f"interface.{slip}: did you mean {key}?"
     text = (ROOT / "platform_map.yaml").read_text(encoding="utf-8")
-    assert found.position.line == text[: text.index(f"\n  {key}:\n")].count("\n") + 2
+    assert found.position.line == text[: text.index(f"\n  {key}:\n    - {{")].count("\n") + 2
 
 
 def test_server_arguments_are_known_where_a_class_lists_them(check: Check) -> None:

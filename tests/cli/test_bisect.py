@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kunlun_adapt.cli.trials import Trials
 from tests.cli.conftest import Run
 from tests.runtime.stage import MAP, RECIPE, ROOT, SHOW, STARTED, Stage
 
@@ -126,14 +129,65 @@ def test_a_hang_counts_as_a_failure_and_leaves_no_process(
     body: Any = json.loads(found.stdout)
     assert [f["id"] for f in body["found"]] == ["choices"]
     assert body["runs"][0]["outcome"] == "times out" and body["runs"][0]["code"] is None
-    pid = int((tmp_path / "pid").read_text())
+    assert_gone(int((tmp_path / "pid").read_text()))
+
+
+def assert_gone(pid: int) -> None:
     for _ in range(100):
-        stat = Path(f"/proc/{pid}/stat")
-        if not stat.exists() or ") Z " in stat.read_text():
-            break
+        try:
+            if ") Z " in Path(f"/proc/{pid}/stat").read_text():
+                return
+        except OSError:
+            return
         time.sleep(0.1)
-    else:
-        raise AssertionError("a process of the command is left")
+    raise AssertionError("a process of the command is left")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_bisection_that_is_ended_leaves_no_process(tmp_path: Path, number: int) -> None:
+    # The command does not end when it is asked to, and neither does what it started.
+    stubborn = "trap '' TERM; sleep 300 & echo $! $$ > pids.new; mv pids.new pids; wait; sleep 300"
+    command = [sys.executable, "-m", "kunlun_adapt", "bisect", "-q", "--logs", "logs"]
+    # Tests that run in the background, or under nohup, hand down that these are ignored.
+    kept = signal.signal(number, signal.SIG_DFL)
+    try:
+        bisection = subprocess.Popen(
+            [*command, "--", "sh", "-c", stubborn],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stderr=subprocess.PIPE,
+        )
+    finally:
+        signal.signal(number, kept)
+    try:
+        # Patient: on a busy machine Python takes its time to begin.
+        for _ in range(1800):
+            if (tmp_path / "pids").exists() or bisection.poll() is not None:
+                break
+            time.sleep(0.1)
+        bisection.send_signal(number)
+        _, said = bisection.communicate(timeout=180)
+    finally:
+        bisection.kill()
+    # Whoever sent the signal sees that it took effect; an interruption has always had words.
+    assert bisection.returncode == (2 if number == signal.SIGINT else -number), said
+    for pid in (tmp_path / "pids").read_text().split():
+        assert_gone(int(pid))
+
+
+def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
+    kept = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        hangs_up = f"kill -HUP {os.getpid()}; sleep 0.2"
+        trial = Trials(["sh", "-c", hangs_up], tmp_path).run(())
+    finally:
+        signal.signal(signal.SIGHUP, kept)
+    assert trial.outcome == "passes"
+
+
+def test_what_is_not_ours_must_follow_the_dashes(run: Run) -> None:
+    result = run("bisect", "python", "check.py")
+    assert result.exit_code == 2 and "COMMAND comes after --." in result.stderr
 
 
 def test_what_the_user_switched_off_stays_off(
@@ -144,3 +198,27 @@ def test_what_the_user_switched_off_stays_off(
     body = json.loads(run("bisect", "-q", "--format", "json", "--", *fails).stdout)
     assert [f["id"] for f in body["found"]] == ["silu/silu"]
     assert all("silu/Silu" not in r["off"] for r in body["runs"])
+
+
+def test_the_simulator_is_set_up_for_the_command(
+    run: Run, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    command("")
+    monkeypatch.setattr("kunlun_adapt.simulator.standin_paths", lambda: ["/stand-ins/triton"])
+    shows = 'echo "$KUNLUN_ADAPT_SIMULATOR $KUNLUN_ADAPT_SIMULATOR_DEVICE $PYTHONPATH"'
+    before = os.environ["PYTHONPATH"]
+    options = ("--simulator", "--logs", tmp_path / "logs")
+    result = run("bisect", *options, "--", "sh", "-c", shows)
+    assert result.exit_code == 1 and "COMMAND passes as it is" in result.stdout
+    assert "SIMULATOR: no Kunlun card is used" in result.stderr
+    said = (tmp_path / "logs" / "1.log").read_text()
+    assert said == f"1 cpu /stand-ins/triton:{before}\n"
+
+
+def test_beside_a_card_the_simulator_is_refused(
+    run: Run, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command("")
+    monkeypatch.setattr("kunlun_adapt.cli.simulated.is_installed", lambda module: True)
+    result = run("bisect", "--simulator", "--", "true")
+    assert result.exit_code == 2 and "both a card and the simulator" in result.stderr

@@ -1,4 +1,3 @@
-
 """`diff` as a user calls it: on a real pair of releases, and on a small one."""
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
+import subprocess
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from kunlun_adapt.diagnostics import Finding, Position, ReleaseReport, Severity
 from kunlun_adapt.runtime import probe
 from kunlun_adapt.runtime.prepare import Installed
 from tests.cli.conftest import ROOT, Edit, Run
+from tests.cli.test_status import write
 
 Started = list[tuple[list[str], dict[str, str]]]
 RUN_DIR = "KUNLUN_ADAPT_RUN_DIR"
@@ -110,7 +113,29 @@ def test_what_is_not_ours_must_follow_the_dashes(
 ) -> None:
     result = run("serve", *arguments)
     assert result.exit_code == 2 and "-- SGLANG-ARGUMENTS" in result.stderr
+    assert "SGLang's arguments come after --." in unboxed(result.stderr)
     assert started == [] and list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--device", "xpu"), "Invalid value for '--device': 'xpu' is not one of 'cpu', 'cuda'"),
+        (("--run-dir",), "--run-dir"),
+    ],
+)
+def test_what_is_wrong_with_an_option_of_ours_is_about_it_alone(
+    run: Run, started: Started, arguments: tuple[str, ...], said: str
+) -> None:
+    result = run("serve", "--simulator", *arguments)
+    assert result.exit_code == 2 and started == []
+    text = unboxed(result.stderr)
+    assert said in text and "Value error" not in text and "come after" not in text
+
+
+def unboxed(text: str) -> str:
+    """What a frame around it has broken into lines."""
+    return " ".join(text.replace("│", " ").split())
 
 
 def test_what_follows_the_dashes_is_handed_on_as_it_is(
@@ -251,6 +276,8 @@ def test_warnings_are_shown_and_the_server_starts(
     result = run("serve", "--simulator", "--")
     assert result.exit_code == 0 and len(started) == 1
     assert "warning KA101" in result.stderr and "made-up info" not in result.stderr
+    begins = result.stderr.index("checking sglang 0.5.19 … (some tens of seconds where the tree")
+    assert begins < result.stderr.index("warning KA101")
     assert "refused" not in result.stderr
 
 
@@ -278,3 +305,126 @@ def test_without_the_checks_faulty_documents_are_left_to_the_processes(
     result = run(*arguments, "--")
     assert result.exit_code == 1 and len(started) == 1
     assert "KA003" in result.stderr
+
+
+@pytest.mark.parametrize("given", ["", " "])
+def test_an_empty_run_folder_is_refused(
+    start: Run, started: Started, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "1.json").write_text("of the user")
+    result = start("--run-dir", given, "--")
+    assert result.exit_code == 2 and started == []
+    assert "leave --run-dir out" in result.stderr
+    assert (tmp_path / "1.json").read_text() == "of the user"
+
+
+def test_a_folder_with_files_of_the_user_is_refused_and_left_alone(
+    start: Run, started: Started, tmp_path: Path
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "1.json").write_text('{"rows": []}')
+    (folder / "2.part").write_text("of a download")
+    result = start("--run-dir", str(folder), "--")
+    assert result.exit_code == 2 and started == []
+    assert f"{folder}/1.json has the name of a ledger" in result.stderr
+    assert "--run-dir runs/1" in result.stderr
+    assert sorted(p.name for p in folder.iterdir()) == ["1.json", "2.part"]
+
+
+@pytest.mark.parametrize("given", ["{0}/file", "{0}/file/below", "{0}/dangling", "/proc/nowhere"])
+@pytest.mark.parametrize("what", ["--print-env", "--"])
+def test_a_folder_that_can_hold_no_ledger_is_refused(
+    start: Run, started: Started, tmp_path: Path, given: str, what: str
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "dangling").symlink_to("nowhere")
+    folder = given.format(tmp_path)
+    result = start("--run-dir", folder, what)
+    assert result.exit_code == 2 and started == [] and "ledger in" not in result.stderr
+    assert f"no ledger can be kept in {folder}: " in result.stderr
+    assert "try: name a folder that can be written to with --run-dir" in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_for_reading_only_is_refused(
+    start: Run, started: Started, tmp_path: Path
+) -> None:
+    folder = tmp_path / "only"
+    folder.mkdir(mode=0o555)
+    result = start("--run-dir", str(folder), "--")
+    assert result.exit_code == 2 and started == [] and "Permission denied" in result.stderr
+
+
+def test_the_ledgers_of_an_earlier_run_stay(start: Run, started: Started, tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    earlier = write(folder, "main", 2**22 + 17)
+    other = folder / "3.part"
+    other.write_text("half")
+    result = start("--run-dir", str(folder), "--")
+    assert result.exit_code == 0, result.stderr
+    ((_, environment),) = started
+    assert environment[RUN_DIR] == str(folder) and "KUNLUN_ADAPT_RUN" not in environment
+    assert earlier.exists() and other.exists()
+
+
+def test_a_run_folder_is_made(start: Run, started: Started, tmp_path: Path) -> None:
+    assert start("--run-dir", str(tmp_path / "a" / "b"), "--").exit_code == 0
+    ((_, environment),) = started
+    assert environment[RUN_DIR] == str(tmp_path / "a" / "b") and (tmp_path / "a" / "b").is_dir()
+
+
+def evaluated(exports: str, *names: str) -> list[str]:
+    """What a shell makes of the exports: the values of some variables."""
+    script = exports + "".join(f'printf "%s\\n" "${name}"; ' for name in names)
+    done = subprocess.run(["sh", "-eu", "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_what_would_be_set_can_be_had_for_any_command(
+    start: Run,
+    started: Started,
+    temporary: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/a b:/it's")
+    monkeypatch.setattr("kunlun_adapt.simulator.standin_paths", lambda: ["/stand in/triton"])
+    result = start("--print-env", "--device", "cuda", "--run-dir", str(tmp_path / "a run"))
+    assert result.exit_code == 0, result.stderr
+    assert started == [] and list(temporary.iterdir()) == [] and not (tmp_path / "a run").exists()
+    names = (probe.SIMULATOR, probe.DEVICE, "PYTHONPATH", RUN_DIR, "OMP_NUM_THREADS")
+    assert evaluated(result.stdout, *names) == [
+        "1",
+        "cuda",
+        "/stand in/triton:/a b:/it's",
+        str(tmp_path / "a run"),
+        "1",
+    ]
+    assert evaluated(result.stdout, "SGLANG_PLATFORM", "KUNLUN_ADAPT_WORKSPACE") == [
+        "kunlun",
+        str(ROOT),
+    ]
+    # What is there already is not put there again.
+    monkeypatch.setenv("PYTHONPATH", "/stand in/triton:/b")
+    assert evaluated(start("--print-env").stdout, "PYTHONPATH") == ["/stand in/triton:/b"]
+
+
+def test_what_would_be_set_is_what_the_server_gets(start: Run, started: Started) -> None:
+    printed = start("--print-env").stdout.splitlines()
+    assert start("--").exit_code == 0
+    ((_, environment),) = started
+    for line in printed:
+        name, _, value = line.removeprefix("export ").partition("=")
+        assert environment[name] == shlex.split(value)[0]
+    set_by_serve = {n for n, v in environment.items() if os.environ.get(n) != v}
+    assert set_by_serve == {line.split()[1].partition("=")[0] for line in printed} | {RUN_DIR}
+
+
+def test_printing_starts_nothing_and_takes_no_arguments_of_sglang(
+    start: Run, started: Started
+) -> None:
+    result = start("--print-env", "--", "--tp", "2")
+    assert result.exit_code == 2 and result.stdout == "" and started == []
+    assert "leave out what follows --" in result.stderr

@@ -82,3 +82,38 @@ def test_what_prints_nothing_needs_no_stdout(place: Path) -> None:
 def test_remarks_stay_out_of_the_result_without_a_stderr(place: Path) -> None:
     command = f"{WRONG} --format json --output {{0}}/quiet.json"
     assert end(command, place, shell="2>&-").stdout == ""
+
+
+BECOMES = """
+import sys
+from pathlib import Path
+from kunlun_adapt import cli
+from kunlun_adapt.cli import serve
+from kunlun_adapt.runtime.prepare import Installed
+serve.installed_sglang = lambda: Installed("0.5.19", Path("nowhere"))
+serve._launcher = lambda installed: ["-c", "print('SGLang')"]
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_what_serve_says_is_not_lost_when_it_becomes_sglang(
+    tmp_path: Path, unbuffered: str
+) -> None:
+    ours = ("KUNLUN_ADAPT_", "SGLANG_", "OMP_")
+    done = subprocess.run(
+        [sys.executable, "-c", BECOMES, "serve", "--simulator", "--no-validate"],
+        cwd=ROOT,
+        env={
+            **{k: v for k, v in os.environ.items() if not k.startswith(ours)},
+            "PYTHONUNBUFFERED": unbuffered,
+            "KUNLUN_ADAPT_WORKSPACE": str(ROOT),
+            "KUNLUN_ADAPT_RUN_DIR": str(tmp_path / "run"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "SGLang\n"), done.stderr
+    for said in ("workspace: ", "sets OMP_NUM_THREADS=1", "SIMULATOR: no ", "ledger in "):
+        assert said in done.stderr

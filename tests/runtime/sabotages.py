@@ -1,4 +1,4 @@
-"""Twelve ways to break a plugin, each on a made-up SGLang with the real HookRegistry.
+"""The ways to break a plugin, each on a made-up SGLang with the real HookRegistry.
 
 Each is a change of the stage, or of what is on disk once the lock is written.
 """
@@ -44,6 +44,39 @@ def run():
 
     load_plugins()
 """
+SECOND = """\
+from sglang.srt.plugins.hook_registry import HookRegistry, HookSource, HookType
+
+
+def silu(*args, **kwargs):
+    return "theirs"
+
+
+HookRegistry.register(
+    "sglang.kernels.ops.silu", silu, HookType.REPLACE, source=HookSource("second", "second-plugin")
+)
+"""
+NEVER_LOADS = """\
+import time
+
+import sglang.srt.utils.common
+
+
+def run():
+    print("started", flush=True)  # it must not come so far
+    time.sleep(50)
+"""
+STARTS_WORKER = """
+import multiprocessing
+
+from sglang.srt.worker import run
+
+worker = multiprocessing.get_context("spawn").Process(target=run)
+worker.start()
+worker.join()
+if worker.exitcode:
+    sys.exit(worker.exitcode)
+print("""
 REGISTRY = "sglang/srt/plugins/hook_registry.py"
 
 
@@ -133,7 +166,12 @@ def _for_the_worker(stage: Stage, spelling: str = "") -> Stage:
     """A hook for a process; what that runs in this release is said by `spelling`."""
     worker = AFFINITY.replace("    impl:", "    process: [detokenizer]\n    impl:")
     spelled = stage.edit(MAP, "left_at_default:", f"{spelling}left_at_default:")
-    return hooked(spelled.add("sglang/srt/worker.py", "def run():\n    pass\n"), worker)
+    return hooked(spelled.add("sglang/srt/worker.py", NEVER_LOADS), worker)
+
+
+def _worker_that_never_loads(stage: Stage) -> Stage:
+    started = stage.edit("sglang/launch_server.py", "\nprint(", STARTS_WORKER)
+    return _for_the_worker(started, WORKER)
 
 
 SABOTAGES: dict[str, Sabotage] = {
@@ -152,6 +190,21 @@ SABOTAGES: dict[str, Sabotage] = {
         lambda stage: hooked(stage, AFFINITY, AFFINITY.replace("near", "nearer")),
         Said(("KA401", "near (replace)", "nearer (replace)", f"{MAP}:AT:", "merge them")),
         Said(("near", f"{MAP}:", "is replaced again", "the last one win")),
+    ),
+    "two replaces, one of them another plugin's": Sabotage(
+        lambda stage: stage.add("second.py", SECOND).edit(
+            "sglang/launch_server.py", "\nload_plugins()", "\nimport second\n\nload_plugins()"
+        ),
+        None,
+        Said(
+            (
+                "silu/silu",
+                f"{RECIPE}:11:",
+                "sglang.kernels.ops.silu is replaced by second-plugin (second.silu); it is "
+                "kunlun-adapt's as well",
+                "SGLANG_PLUGINS says which plugins are loaded",
+            )
+        ),
     ),
     "replaced signature": Sabotage(
         hooked,
@@ -202,9 +255,16 @@ SABOTAGES: dict[str, Sabotage] = {
         Said(("near", f"{MAP}:AT:", "what the detokenizer process runs", "`interface`")),
     ),
     "worker process that never loads plugins": Sabotage(
-        lambda stage: _for_the_worker(stage, WORKER),
+        _worker_that_never_loads,
         Said(("KA407", f"{MAP}:15:", "never calls load_plugins()", "add `loads_plugins: false`")),
-        None,
+        Said(
+            (
+                "in the detokenizer process",
+                "near",
+                f"{MAP}:AT:",
+                "run never calls load_plugins(): let process.detokenizer in `interface` say",
+            )
+        ),
     ),
     "capability left at its default": Sabotage(
         lambda stage: stage.edit(

@@ -118,7 +118,12 @@ UPSTREAM: dict[str, str] = {
         """,
     "tiny_runtime.py": "",
     "torch/__init__.py": "",
-    "torch/compiler.py": "def is_compiling():\n    return False\n",
+    "torch/compiler.py": """\
+        def is_compiling():
+            return False
+
+        is_dynamo_compiling = is_compiling
+        """,
     "ours.py": """\
         class Thing:
             shape = (2, 3)

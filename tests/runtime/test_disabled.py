@@ -52,6 +52,8 @@ def test_what_the_release_does_without_needs_no_switching_off(stage: Stage) -> N
     lines, said = started(ranged, "silu/Silu,silu/silu")
     assert "'silu/silu': 'disabled'" in lines[0] and "silu/Silu" not in lines[0]
     assert "silu/Silu is not bound here and needs no switching off: excluded" in said
+    said = started(ranged, "silu/Silu")[1]
+    assert "needs no switching off" in said and "are switched off" not in said
 
 
 def test_the_device_itself_cannot_be_switched_off(stage: Stage) -> None:

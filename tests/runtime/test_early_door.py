@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 
 import pytest
@@ -105,6 +106,57 @@ def test_a_late_failure_in_another_thread_ends_the_process_as_well(stage: Stage)
     done = broken.run(code)
     refused(done, "silu/silu")
     assert "served" not in done.stdout
+
+
+def test_a_platform_that_is_exchanged_later_ends_the_process_as_well(stage: Stage) -> None:
+    code = (
+        STARTED
+        + SHOW
+        + (
+            "import sglang.srt.platforms as platforms, time\n"
+            "platforms._current_platform = object()\n"
+            "time.sleep(20)\nprint('served')\n"
+        )
+    )
+    run = stage.root / "run"
+    done = stage.run(code, KUNLUN_ADAPT_RUN_DIR=str(run))
+    refused(done, "factory/device.name", "upstream's platform is object, without our device_name")
+    assert "served" not in done.stdout
+    (file,) = run.glob("*.json")
+    assert "the start is refused" in json.loads(file.read_text())["refused"]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "fault"),
+    [
+        ("layers.Op.register_oot_forward(layers.Silu, their, 'tinykey')", "holds __main__.their"),
+        ("layers.Silu = type('Silu', (layers.Op,), {})", "holds __main__.Silu"),
+        ("layers.Op._oot_forward_registry.clear()", "holds sglang.srt.layers.Silu"),
+    ],
+)
+def test_a_forward_that_upstream_does_not_find_any_more_is_refused(
+    stage: Stage, theirs: str, fault: str
+) -> None:
+    done = stage.run(STARTED + f"def their(self, x): ...\n{theirs}\n" + SHOW)
+    refused(done, "silu/Silu", f"sglang.srt.layers.Silu {fault}, from which nothing leads to ours")
+
+
+def test_what_is_found_missing_as_the_process_ends_is_said(stage: Stage) -> None:
+    code = (
+        STARTED
+        + SHOW
+        + (
+            "import sglang.srt.platforms as platforms, time\n"
+            "ledger.INTERVAL = 60\ntime.sleep(1)\n"
+            "platforms._current_platform = object()\nprint('ends')\n"
+        )
+    )
+    run = stage.root / "run"
+    done = stage.run(code, KUNLUN_ADAPT_RUN_DIR=str(run))
+    assert "ends" in fine(done) and "upstream's platform is object" in done.stderr
+    assert "Traceback" not in done.stderr
+    (file,) = run.glob("*.json")
+    assert json.loads(file.read_text())["ended"] and "is refused" in file.read_text()
 
 
 def test_a_binding_that_is_not_required_lets_the_start_go_on(stage: Stage) -> None:

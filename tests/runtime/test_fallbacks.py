@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
-from kunlun_adapt.runtime import fallbacks
+from kunlun_adapt.runtime import fallbacks, ledger
 from tests.runtime.stage import MAP, RECIPE, STARTED, Stage, fine, refused
 
 SERVE = STARTED + "import ours\n"
-REASON = "x=float16[2, 3], out=None"
+CALL = "x=float16[2, 3], out=None"
+REASON = "x=float16[*, *], out=None"
 WHY = "dtypes that the vendor's op does not take"
 
 
@@ -28,9 +30,10 @@ def test_a_fallback_is_said_once_and_recorded_with_reason_place_and_stack(stage:
     done = with_why(stage).run(code)
     served, recorded = fine(done).splitlines()
     assert served == "['ours', 'ours', 'ours']"
-    assert done.stderr.count(f"using fallback implementation golden for {REASON} ({WHY})") == 1
+    assert done.stderr.count(f"using fallback implementation golden for {CALL} ({WHY})") == 1
     (first,) = json.loads(recorded)
     assert (first["operator"], first["tier"], first["reason"]) == ("silu", "golden", REASON)
+    assert first["call"] == CALL
     assert (first["calls"], first["refused"], first["why"]) == (3, 0, WHY)
     assert first["at"] == f"{RECIPE}:14"
     assert first["stack"][-1].endswith(" in bind_silu") and "silu.py:" in first["stack"][-1]
@@ -49,21 +52,77 @@ def test_a_fallback_is_an_error_every_time_when_asked_for(stage: Stage) -> None:
     done = with_why(stage).run(code, KUNLUN_ADAPT_NO_FALLBACK="1")
     *errors, counts = fine(done).splitlines()
     assert len(errors) == 3 and len(set(errors)) == 1
-    for needle in ("silu", f"only the fallback golden ({RECIPE}:14)", REASON, WHY, "NO_FALLBACK=1"):
+    for needle in ("silu", f"only the fallback golden ({RECIPE}:14)", CALL, WHY, "NO_FALLBACK=1"):
         assert needle in errors[0]
     assert counts == "{'silu': {'golden': 0}} 3"
+    said = f"silu: refused, not served by the fallback implementation golden for {CALL}"
+    assert done.stderr.count(said) == 1
+    assert "using fallback" not in done.stderr
 
 
-def test_other_tiers_count_as_ever_where_fallbacks_are_refused() -> None:
-    counts = fallbacks.Watched([0, 0])
-    for _ in range(5):
-        counts[0] += 1
-    assert counts[0] == 1, "what generated text asks is whether to report"
-    assert list(counts) == [5, 0]
-    counts.count_up(0, -2)
-    assert dict(zip("ab", counts, strict=True)) == {"a": 3, "b": 0}
-    counts[:] = [0, 0]
-    assert list(counts) == [0, 0]
+def test_each_reason_is_said_once_and_counted(stage: Stage) -> None:
+    code = SERVE + (
+        "def thing(shape, dtype='torch.float16'):\n"
+        "    return type('T', (), {'shape': shape, 'ndim': len(shape), 'dtype': dtype})()\n"
+        "for one in (thing((2, 3)), thing((4, 5)), thing((2, 3), 'torch.int8'), thing((9, 9))):\n"
+        "    layers.silu(one)\n"
+        "layers.silu(thing((1, 1)), out=thing((1, 1)))\n"
+        "from kunlun_adapt.runtime import ledger\n"
+        "found = ledger.snapshot()\n"
+        "print(found['operators'])\n"
+        "for f in found['fallbacks']:\n    print(f['calls'], f['reason'], '/', f['call'])\n"
+    )
+    done = stage.run(code)
+    assert fine(done).splitlines() == [
+        "{'silu': {'golden': 5}}",
+        "3 x=float16[*, *], out=None / x=float16[2, 3], out=None",
+        "1 x=float16[*, *], out=float16[*, *] / x=float16[1, 1], out=float16[1, 1]",
+        "1 x=int8[*, *], out=None / x=int8[2, 3], out=None",
+    ]
+    assert done.stderr.count("using fallback implementation") == 3
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "LEDGER", ledger.Ledger())
+
+
+def fall_back(**arguments: Any) -> ledger.Fallback:
+    """Stands for a generated function and what it calls."""
+
+    def called() -> ledger.Fallback:
+        return fallbacks.count("silu", "golden", arguments)
+
+    return called()
+
+
+def reasons() -> list[tuple[str, int]]:
+    return [(f.reason, f.calls) for f in ledger.LEDGER.fallbacks.values()]
+
+
+def test_numbers_make_no_reason_and_words_do(fresh: None) -> None:
+    for eps, kind in ((1e-6, "silu"), (1e-5, "silu"), (1e-6, "gelu"), (None, "gelu")):
+        fall_back(eps=eps, n=3, kind=kind, fast=True)
+    assert reasons() == [
+        ("eps=float, n=int, kind=silu, fast=True", 2),
+        ("eps=float, n=int, kind=gelu, fast=True", 1),
+        ("eps=None, n=int, kind=gelu, fast=True", 1),
+    ]
+
+
+def test_too_many_reasons_are_counted_together_and_that_is_said(
+    fresh: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        for number in range(fallbacks.MOST + 5):
+            fall_back(kind=f"kind{number}")
+    *told_apart, others = reasons()
+    assert len(told_apart) == fallbacks.MOST and {calls for _, calls in told_apart} == {2}
+    assert others == (fallbacks.OTHERS, 10)
+    assert len(caplog.messages) == fallbacks.MOST + 1
+    assert caplog.messages[-1].endswith(f"{fallbacks.OTHERS} are counted together from here on")
+    fallbacks.count("gelu", "golden", {"kind": "kind"})
+    assert reasons()[-1] == ("kind=kind", 1), "of another operator there are none yet"
 
 
 @pytest.mark.parametrize("name", ["KUNLUN_ADAPT_NO_FALLBACK", "KUNLUN_ADAPT_DEBUG"])
@@ -131,4 +190,4 @@ def test_what_is_bound_is_the_generated_function_unless_debugging(stage: Stage) 
     )
     assert fine(stage.run(code)) == "True list\n"
     assert fine(stage.run(code, KUNLUN_ADAPT_DEBUG="1")) == "False list\n"
-    assert fine(stage.run(code, KUNLUN_ADAPT_NO_FALLBACK="1")) == "True Watched\n"
+    assert fine(stage.run(code, KUNLUN_ADAPT_NO_FALLBACK="1")) == "True list\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kunlun_adapt.runtime import ledger, roles, stop
+from kunlun_adapt.runtime import covering, ledger, roles, stop
 from kunlun_adapt.runtime.hooks import HookInstaller, read_back_after_apply
 from kunlun_adapt.upstream import open_release
 
@@ -201,7 +202,7 @@ def test_a_target_that_was_applied_before_us_is_refused(
     Registry.register("sglang.home.act", lambda r, *a: r, HookType.AFTER, source=source)
     Registry.apply_hooks()
     hook(installer, "replace", "act", lambda call: "ours")
-    refused(capsys, "applied before our hooks were registered (after of their_hooks)")
+    refused(capsys, "applied before our hooks were registered (after of their_hooks (")
 
 
 def test_a_target_that_does_not_exist_is_refused(
@@ -420,3 +421,118 @@ def test_an_entry_of_a_dict(
 def test_an_entry_of_what_is_no_dict(home: ModuleType, installer: HookInstaller) -> None:
     installer.extend("entry", "sglang.home.FLAG", key="ours", value=1, required=False)
     assert ledger.LEDGER.entries["entry"].state == "failed"
+
+
+@pytest.fixture
+def kernel(home: ModuleType) -> covering.Bound:
+    """A kernel of ours on `sglang.home.act`, which a user has imported."""
+
+    def served(x: Any, y: int = 2) -> Any:
+        return ("served", x, y)
+
+    served.__wrapped__ = home.act  # type: ignore[attr-defined]
+    home.act = sys.modules["sglang.user"].act = served  # type: ignore[attr-defined]
+    entry = ledger.enter("op/act", True)
+    entry.state = "applied"
+    bound = covering.Bound(entry, "sglang.home.act", "op", served, lambda: home.act)
+    installer = HookInstaller(Registry, HookType)
+    read_back_after_apply(Registry, installer, lambda found: covering.read_back([bound], found))
+    return bound
+
+
+def theirs(*args: Any, **kwargs: Any) -> Any:
+    return "theirs"
+
+
+def around(original: Any, *args: Any, **kwargs: Any) -> Any:
+    return original(*args, **kwargs)
+
+
+def second(target: str, hook: Any, kind: str) -> None:
+    source = upstream.HookSource("second", "second-plugin")
+    Registry.register(f"sglang.{target}", hook, HookType[kind], source=source)
+
+
+@pytest.mark.parametrize("kind", ["BEFORE", "AFTER", "AROUND"])
+def test_what_others_put_around_a_kernel_is_theirs_to_do(
+    home: ModuleType, kernel: covering.Bound, kind: str
+) -> None:
+    hooks = {"BEFORE": lambda *args: None, "AFTER": lambda *args: None, "AROUND": around}
+    second("home.act", hooks[kind], kind)
+    Registry.apply_hooks()
+    assert kernel.entry.state == "applied", kernel.entry.detail
+    assert home.act(1) == ("served", 1, 2)
+
+
+@pytest.mark.parametrize("place", ["home.act", "user.act"])
+@pytest.mark.parametrize("kinds", [["REPLACE"], ["AROUND", "REPLACE"]])
+def test_a_replace_of_others_over_a_kernel_is_refused_with_both_owners(
+    capsys: pytest.CaptureFixture[str], kernel: covering.Bound, place: str, kinds: list[str]
+) -> None:
+    for kind in kinds:
+        second(place, around if kind == "AROUND" else theirs, kind)
+    owner = f"second-plugin ({__name__}.theirs)"
+    refused(
+        capsys, "op/act", f"is replaced by {owner}; it is kunlun-adapt's as well", "operator op"
+    )
+
+
+def test_a_kernel_that_is_not_required_may_be_replaced(kernel: covering.Bound) -> None:
+    kernel.entry.required = False
+    second("home.act", theirs, "REPLACE")
+    Registry.apply_hooks()
+    assert kernel.entry.state == "failed" and "second-plugin" in kernel.entry.detail
+
+
+def test_a_hook_of_ours_that_is_replaced_under_another_name_is_refused(
+    capsys: pytest.CaptureFixture[str], installer: HookInstaller
+) -> None:
+    hook(installer, "replace", "act", lambda call: "ours")
+    second("user.act", theirs, "REPLACE")
+    refused(capsys, "one", "is replaced at another of its names, by second-plugin")
+
+
+class Caller:
+    """A wrapper that is no function."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
+def closing(function: Any) -> Any:
+    return lambda *args: function(*args)
+
+
+def defaulting(function: Any) -> Any:
+    return lambda *args, call=function: call(*args)
+
+
+def naming(function: Any) -> Any:
+    space = {"function": function}
+    return eval("lambda *args: function(*args)", space)
+
+
+def pretending(function: Any) -> Any:
+    return functools.wraps(function)(lambda *args: "theirs")
+
+
+WRAPPERS = [functools.partial, closing, defaulting, naming, Caller, functools.cache]
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS)
+def test_a_wrapper_that_leads_to_a_kernel_may_stand_around_it(
+    home: ModuleType, kernel: covering.Bound, wrap: Any
+) -> None:
+    home.act = closing(wrap(home.act))  # type: ignore[attr-defined]
+    Registry.apply_hooks()
+    assert kernel.entry.state == "applied" and home.act(1) == ("served", 1, 2)
+
+
+def test_what_does_not_lead_to_a_kernel_is_refused(
+    capsys: pytest.CaptureFixture[str], home: ModuleType, kernel: covering.Bound
+) -> None:
+    home.act = pretending(home.act)  # type: ignore[attr-defined]
+    refused(capsys, "op/act", "from which nothing leads to ours")

@@ -39,8 +39,11 @@ def test_the_file_holds_bindings_tiers_and_fallbacks(run_dir: Path) -> None:
     ledger.enter("b", True).state = "applied"
     ledger.enter("a", False).fail("why")
     ledger.tally("silu", ("fast", "golden"))[1] += 2
-    ledger.fallback("silu", "golden", ledger.Fallback("x=float16[1]", "slow", "r.yaml:3", ("f",)))
-    ledger.fallback("silu", "golden", ledger.Fallback("a later call"))
+    for reason, calls in (("x=float16[*]", 2), ("x=float16[*, *]", 1)):
+        one = ledger.Fallback(
+            "silu", "golden", reason, "x=float16[1]", "slow", "r.yaml:3", ("f",), calls
+        )
+        ledger.LEDGER.fallbacks["silu", "golden", reason] = one
     ledger.choose("env.TINY", "1", "the map's default")
     ledger.LEDGER.planned, ledger.LEDGER.excluded = 3, 4
     ledger.write()
@@ -50,9 +53,12 @@ def test_the_file_holds_bindings_tiers_and_fallbacks(run_dir: Path) -> None:
         ("b", "applied", ""),
     ]
     assert found["operators"] == {"silu": {"fast": 0, "golden": 2}}
-    first = {"operator": "silu", "tier": "golden", "calls": 2, "refused": 0, "stack": ["f"]}
-    why = {"reason": "x=float16[1]", "why": "slow", "at": "r.yaml:3"}
-    assert found["fallbacks"] == [{**first, **why}]
+    first = {"operator": "silu", "tier": "golden", "refused": 0, "stack": ["f"]}
+    why = {"call": "x=float16[1]", "why": "slow", "at": "r.yaml:3"}
+    assert found["fallbacks"] == [
+        {**first, **why, "reason": "x=float16[*, *]", "calls": 1},
+        {**first, **why, "reason": "x=float16[*]", "calls": 2},
+    ]
     assert found["chosen"] == [{"what": "env.TINY", "value": "1", "why": "the map's default"}]
     assert (found["planned"], found["excluded"]) == (3, 4)
     assert found["counted"] == "eager calls and captures"

@@ -11,14 +11,33 @@ import pytest
 from tests.runtime.installed import run_installed
 from tests.runtime.stage import ROOT
 
-PUBLISH = "sglang.srt.managers.data_parallel_controller.publish"
-CONFIGURE = "sglang.srt.managers.detokenizer_manager.configure_logger"
+MANAGERS = "sglang.srt.managers"
+CONFIGURE = f"{MANAGERS}.detokenizer_manager.configure_logger"
+PUBLISH = f"{MANAGERS}.data_parallel_controller.publish"
+ENCODERS = "sglang.srt.disaggregation.encoder"
+OLD_ENCODERS = "sglang.srt.disaggregation.encode_server"
+SAYS = "args: {server: server_args, role: role}, ignores"
+# What each process calls early, while it has no arguments yet that would have to be good for more.
 AT = {
-    "detokenizer": f"{{target: {CONFIGURE}, args: {{server: server_args}}, ignores: [prefix]}}",
-    "dp_controller": (
-        f"{{target: {PUBLISH}, args: {{server: server_args, role: role}}, ignores: [hf_config]}}"
-    ),
-    "tokenizer": "{target: sglang.srt.entrypoints.http_server.get_main_process_id}",
+    "detokenizer": f"[{{target: {CONFIGURE}, args: {{server: server_args}}, ignores: [prefix]}}]",
+    "dp_controller": f"""
+      - {{sglang: "<0.5.21", target: {PUBLISH}, {SAYS}: [hf_config]}}
+      - {{sglang: ">=0.5.21", target: {PUBLISH}, {SAYS}: [hf_config, ranks]}}""",
+    "tokenizer": "[{target: sglang.srt.entrypoints.http_server.get_main_process_id}]",
+    "encoder": f"""
+      - sglang: "<0.5.19"
+        target: {OLD_ENCODERS}.run_encoder
+        args: {{server: server_args}}
+        ignores: [schedule_path, dist_init_method, rank]
+      - {{sglang: ">=0.5.19,<0.5.21", target: {ENCODERS}.server.publish, {SAYS}: [hf_config]}}
+      - {{sglang: ">=0.5.21", target: {ENCODERS}.server.publish, {SAYS}: [hf_config, ranks]}}""",
+    "encoder_dp": f"""
+      - sglang: "<0.5.19"
+        target: {OLD_ENCODERS}.configure_logger
+        args: {{server: server_args}}
+        ignores: [prefix]
+      - {{sglang: ">=0.5.19,<0.5.21", target: {ENCODERS}.runtime.publish, {SAYS}: [hf_config]}}
+      - {{sglang: ">=0.5.21", target: {ENCODERS}.runtime.publish, {SAYS}: [hf_config, ranks]}}""",
 }
 HOOK = """\
   - id: in-{process}
@@ -26,7 +45,7 @@ HOOK = """\
     type: replace
     process: [{process}]
     impl: "tests.runtime.processes_here:arrived"
-    at: [{at}]
+    at: {at}
 """
 
 

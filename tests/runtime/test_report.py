@@ -44,10 +44,23 @@ def test_it_waits_for_the_logging_to_be_set_up(stage: Stage) -> None:
 
 def test_a_process_without_the_hook_door_says_it_in_the_end(stage: Stage) -> None:
     code = "from kunlun_adapt.runtime import report; report.PATIENCE = 0.2\n" + LISTEN + STARTED
-    done = stage.run(code + "import time\ntime.sleep(1.5)\n")
-    fine(done)
+    done = stage.run(code + "import time\ntime.sleep(2)\n" + SHOW)
+    assert "'choices': 'applied'" in fine(done)
     assert done.stderr.count(TABLE) == 1
-    assert " 4 applied, " in done.stderr, "all but the hook"
+    assert " 4 applied, 1 missing, " in done.stderr, "all but the hook"
+    why = "SGLang has not loaded its plugins yet, 0.2 s after the process began"
+    assert f"  missing     {why}: choices" in done.stderr
+    warning = f"1 hook(s) are not in effect in the main process: {why}: choices"
+    late = "the hooks of the main process are in effect now"
+    assert done.stderr.index(warning) < done.stderr.index(TABLE) < done.stderr.index(late)
+
+
+def test_a_process_that_still_imports_is_not_called_late(stage: Stage) -> None:
+    slow = "import time\n\ntime.sleep(1.5)\nfrom sglang.srt.plugins import load_plugins\n"
+    code = "from kunlun_adapt.runtime import report; report.PATIENCE = 0.3\n" + LISTEN + STARTED
+    done = stage.add("slow.py", slow).run(code + "import slow\nslow.load_plugins()\n")
+    fine(done)
+    assert " 5 applied, " in done.stderr and "not in effect" not in done.stderr
 
 
 def test_a_quiet_process_stays_quiet(stage: Stage) -> None:

@@ -81,6 +81,23 @@ def test_faults_for_the_simulator_beside_the_real_runtime_are_refused(stage: Sta
     refused(done, "there is a card", "tiny_runtime is installed", "only the simulated device fails")
 
 
+def test_faults_for_a_simulator_that_was_not_asked_for_are_refused(stage: Stage) -> None:
+    bare = stage.drop("tiny_runtime.py")
+    done = bare.run(ACTIVATE, KUNLUN_ADAPT_SIMULATOR_FAULTS="nan kunlun_ops.swiglu")
+    refused(done, "there is no simulator", "KUNLUN_ADAPT_SIMULATOR=1 is not", "unset")
+    assert fine(bare.run(ACTIVATE, write=False)) == "None\n"
+
+
+def test_an_empty_folder_in_the_place_of_the_runtime_is_no_card(stage: Stage) -> None:
+    bare = stage.drop("tiny_runtime.py")
+    (bare.tree / "tiny_runtime").mkdir(parents=True)
+    assert fine(bare.run(ACTIVATE)) == "None\n"
+    imported = "import tiny_runtime\n" + ACTIVATE
+    assert fine(bare.run(imported, write=False)) == "None\n"
+    (bare.tree / "tiny_runtime" / "__init__.py").touch()
+    assert fine(bare.run(ACTIVATE, write=False)) != "None\n"
+
+
 def test_a_plugin_list_without_our_hooks_is_refused(stage: Stage) -> None:
     done = stage.run(STARTED, SGLANG_PLUGINS="other, kunlun")
     refused(done, "leaves out kunlun_hooks", "SGLANG_PLUGINS=other,kunlun,kunlun_hooks")
@@ -96,7 +113,7 @@ def test_a_platform_chosen_without_us_is_refused_where_there_is_a_device(stage: 
     load_plugins()
     """
     done = stage.run(code, SGLANG_PLUGINS="kunlun_hooks")
-    refused(done, "the platform was not activated", "SGLANG_PLUGINS=kunlun_hooks,kunlun")
+    refused(done, "the platform was not activated", "set SGLANG_PLATFORM=kunlun, or")
 
 
 def test_hooks_resolve_the_platform_where_nothing_has_yet(stage: Stage) -> None:
@@ -147,7 +164,7 @@ def test_a_member_that_hands_out_what_is_not_there_fails_by_name(stage: Stage) -
     binder.member("factory/gone", "device_name", "json:NoSuchPool")
     binder.member("factory/leaves", "device_name", "leaving:Pool")
     binder.load_members()
-    binder.settle()
+    binder.read_members()
     print([e.detail for e in ledger.LEDGER.entries.values() if e.state == "failed"])
     """
     stage.write()
@@ -240,6 +257,58 @@ def test_strict_takes_nothing_that_no_lock_holds(stage: Stage) -> None:
     done = stage.run(STARTED, write=False, **STRICT)
     refused(done, "2 replaced symbol(s)", "silu/Silu", "the lock does not hold it")
     assert "neither yes nor no" in stage.run(STARTED, KUNLUN_ADAPT_STRICT="x").stderr
+
+
+NEAR = """\
+  - id: near
+    why: a user adds it
+    type: replace
+    impl: "ours:affinity"
+    at: [{target: sglang.srt.utils.common.affinity, args: {gpu_id: gpu_id}, ignores: [nodes]}]
+"""
+
+
+def test_a_hook_that_came_after_the_lock_takes_effect_and_that_is_said(stage: Stage) -> None:
+    stage.write()
+    path = stage.root / "workspace" / MAP
+    # A target that the lock holds for no other reason.
+    near = NEAR.replace("common.affinity", "common.late").replace("gpu_id", "x")
+    text = near.replace("ignores: [nodes]", "ignores: []").replace("ours:affinity", "ours:late")
+    path.write_text(path.read_text() + text)
+    ours = stage.tree / "ours.py"
+    ours.write_text(ours.read_text() + "\n\ndef late(call):\n    return 'ours', call.args['x']\n")
+    said = (
+        f"sglang 1.2.0 in {stage.tree}: 1 target(s) (sglang.srt.utils.common.late) is not in the "
+        "lock; reading the installed tree for that at every start, until `kunlun-adapt lock "
+    )
+    for _ in range(2):
+        done = stage.run(STARTED + SHOW + "print(common.late(3))\n", write=False)
+        assert "'near': 'applied'" in fine(done) and "('ours', 3)" in done.stdout
+        assert done.stderr.count(said) == 1
+    refused(
+        stage.run(STARTED, write=False, **STRICT),
+        "1 replaced symbol(s)",
+        "near  (",
+        "late is replaced, and the lock does not hold it",
+    )
+    path.write_text(path.read_text().replace("common.late", "common.later"))
+    gone = refused(stage.run(STARTED, write=False), "near  (", "sglang.srt.utils.common.later: ")
+    assert "the lock has no such target" not in gone and "is not in the lock" not in gone
+
+
+def test_what_the_lock_holds_is_not_read_from_the_tree(stage: Stage) -> None:
+    code = """
+    from kunlun_adapt.runtime import compiling
+
+    def read(*_):
+        raise AssertionError("the tree was read")
+
+    compiling.open_release = read
+    """
+    done = stage.run(
+        textwrap.dedent(code) + STARTED + SHOW, KUNLUN_ADAPT_CACHE=str(stage.root / "cold")
+    )
+    assert "'silu/silu': 'applied'" in fine(done)
 
 
 def test_a_target_that_the_tree_lacks_is_refused_with_its_place(stage: Stage) -> None:

@@ -72,6 +72,8 @@ class Deployment:
     tensor_parallel: int = 1
     pipeline_parallel: int = 1
     data_parallel: int = 1
+    # What the simulated device reports to SGLang: docs/simulator.md.
+    device: str = field(default="cpu", kw_only=True)
     full: bool = field(default=False, kw_only=True)
 
     @property
@@ -85,7 +87,13 @@ class Deployment:
             ("dp", self.data_parallel),
         ):
             parts += [f"{short}{ranks}"] if ranks > 1 else []
+        parts += [self.device] if self.device != "cpu" else []
         return "-".join(parts)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of `kunlun-adapt serve` beside --simulator."""
+        return ("--device", self.device)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -154,4 +162,8 @@ DEPLOYMENTS = (
     Deployment(LLAMA, 16, pipeline_parallel=2, full=True),
     Deployment(QWEN3_MOE, 16, 512, pipeline_parallel=2, full=True),
     Deployment(LLAMA, 16, data_parallel=2, full=True),
+    Deployment(LLAMA, 128, 128, device="cuda", full=True),
+    Deployment(LLAMA, 16, tensor_parallel=2, device="cuda", full=True),
+    Deployment(QWEN3_MOE, 16, 512, device="cuda", full=True),
+    Deployment(DEEPSEEK_V3, 16, 512, device="cuda", full=True),
 )

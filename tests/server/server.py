@@ -45,6 +45,8 @@ class Ledger:
     """What every process of a server wrote down: bindings by state, operators by tier."""
 
     processes: list[str] = field(default_factory=list)
+    # Those of them that had not ended when it was read.
+    living: list[str] = field(default_factory=list)
     bindings: dict[str, set[str]] = field(default_factory=dict)
     operators: dict[str, dict[str, int]] = field(default_factory=dict)
     # "operator/tier: reason" of every fallback.
@@ -65,6 +67,8 @@ def read_ledger(folder: Path) -> Ledger:
     for path in sorted(folder.glob("*.json")):
         entry = json.loads(path.read_text(encoding="utf-8"))
         ledger.processes.append(entry["process"])
+        if Path("/proc", path.stem).exists():
+            ledger.living.append(entry["process"])
         for binding in entry["bindings"]:
             ledger.bindings.setdefault(binding["id"], set()).add(binding["state"])
         for fallback in entry["fallbacks"]:

@@ -142,7 +142,8 @@ MODELS = {"deepseek_v32": DEEPSEEK_V32, "deepseek_v4": DEEPSEEK_V4, "gpt_oss": G
 ENVIRONMENT = {"SGLANG_OPT_FP8_WO_A_GEMM": "0"}
 
 
-def _release() -> str:
+def release() -> str:
+    """The SGLang that is installed here."""
     try:
         return version("sglang")
     except PackageNotFoundError:
@@ -151,14 +152,21 @@ def _release() -> str:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_model_stops_where_the_page_says(name: str, tmp_path: Path) -> None:
-    stop = STOPS.get((name, _release()))
+    stop = STOPS.get((name, release()))
     if stop is None:
-        pytest.skip(f"where {name} stops on SGLang {_release()} is not recorded")
-    folder = tmp_path / name
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(MODELS[name]), encoding="utf-8")
-    make_tokenizer().save_pretrained(folder)
-    log = tmp_path / "server" / "server.log"
+        pytest.skip(f"where {name} stops on SGLang {release()} is not recorded")
+    text = log_of_the_stop(MODELS[name], tmp_path)
+    assert stop.file in text, text[-3000:]
+    assert stop.message in text, text[-3000:]
+
+
+def log_of_the_stop(config: dict[str, Any], folder: Path, options: tuple[str, ...] = ()) -> str:
+    """Start a model of this configuration, which must fail, and return what was printed."""
+    model = folder / "model"
+    model.mkdir()
+    (model / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    make_tokenizer().save_pretrained(model)
+    log = folder / "server" / "server.log"
 
     def give_up_early(seconds: float) -> None:
         # Upstream looks for a core dump for a minute before it ends.
@@ -170,13 +178,11 @@ def test_the_model_stops_where_the_page_says(name: str, tmp_path: Path) -> None:
     with (
         pytest.raises(ServerFailed),
         running(
-            lambda port, runs: serve_command(folder, port, runs, (), arguments),
+            lambda port, runs: serve_command(model, port, runs, options, arguments),
             log.parent,
             ENVIRONMENT,
             give_up_early,
         ),
     ):
         pass
-    text = log.read_text(encoding="utf-8", errors="replace")
-    assert stop.file in text, text[-3000:]
-    assert stop.message in text, text[-3000:]
+    return log.read_text(encoding="utf-8", errors="replace")

@@ -15,9 +15,15 @@ from tests.server.models import LLAMA, PROMPTS, TinyModel
 from tests.server.server import running, serve_command
 from tests.server.soak import soak
 
-pytestmark = [pytest.mark.server, pytest.mark.torch, pytest.mark.full]
-
 MINUTES = float(os.environ.get("KUNLUN_ADAPT_SOAK_MINUTES", "30"))
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.torch,
+    pytest.mark.full,
+    # It outlasts the limit that the other tests share.
+    pytest.mark.timeout(60 * MINUTES + 900),
+]
+
 # Shares of the median that a curve may rise from the end of the warm-up to the end of the run,
 # whatever its length. Memory: 2 % of about 1.5 GB is 30 MB, which arenas and logs take; a leak of
 # one cache page per request passes it within a minute. Latency: on few cores it follows the load.

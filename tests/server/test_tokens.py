@@ -63,7 +63,9 @@ def served(
     chats = golden_chats(folder, PROMPTS)
     shared = golden_completions(folder, SHARED_PREFIX_PROMPTS)
     with running(
-        lambda port, runs: serve_command(folder, port, runs, (), deployment.arguments),
+        lambda port, runs: serve_command(
+            folder, port, runs, deployment.options, deployment.arguments
+        ),
         tmp_path_factory.mktemp(deployment.name),
         deployment.environment,
     ) as server:

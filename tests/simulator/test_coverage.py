@@ -53,10 +53,10 @@ def test_every_op_that_an_adapter_calls_is_among_the_needs_of_its_tiers():
 def called_ops(finder: Implementations, impl: str, seen: frozenset[str] = frozenset()) -> set[str]:
     """The ops of ``kunlun_ops`` that an adapter calls, itself or in functions of its module."""
     function = finder.find(impl)
-    if impl in seen or not isinstance(function, Implementation) or function.node is None:
+    if impl in seen or not isinstance(function, Implementation) or function.source is None:
         return set()
     found: set[str] = set()
-    for node in ast.walk(function.node):
+    for node in ast.walk(function.source[1]):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             found |= called_ops(finder, f"{function.module}:{node.func.id}", seen | {impl})
         elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "kunlun_ops":

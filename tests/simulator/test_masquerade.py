@@ -77,6 +77,18 @@ try:
     torch.cuda.set_device(99)
 except RuntimeError as error:
     said["absent"] = str(error)
+
+@torch.compile(backend="eager", fullgraph=True)
+def compiled(x):
+    return x + torch.ones(2, device="cuda")
+
+state = torch.cuda.get_rng_state()
+said["compiled"] = [str(compiled(torch.zeros(2, device="cuda")).device)]
+torch.rand(1)
+torch.cuda.set_rng_state(state)
+said["compiled"] += [torch.equal(torch.get_rng_state(), state)]
+from torch.utils._triton import has_triton
+said["compiled"] += [has_triton()]
 torch.set_default_device("cuda:1")
 said["default"] = str(torch.zeros(2).device)
 print(json.dumps(said))
@@ -114,6 +126,10 @@ def test_the_device_is_named_as_simulated_and_has_the_hosts_memory(said):
     assert "simulator" in said["name"] and said["capability"] == [8, 0]
     assert said["absent"] == "kunlun_adapt simulator: there is no device 99 of 8"
     assert said["version"] is None
+
+
+def test_torch_compile_traces_and_looks_for_no_triton_of_the_device(said):
+    assert said["compiled"] == ["cpu", True, False]
 
 
 def test_a_cuda_device_is_never_hidden():

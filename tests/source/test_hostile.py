@@ -67,7 +67,7 @@ def test_a_hostile_reason_or_value_changes_no_statement(
             "why: --attention-backend refuses names that are not in upstream's list": (
                 f"why: {quoted}"
             ),
-            "reports_as: cuda,": f"reports_as: {quoted},",
+            "card: {reports_as: cuda,": f"card: {{reports_as: {quoted},",
         },
     )
     modules = compile_plan(plan_of(root, "0.5.19", "card"), template_folder(root)).modules
@@ -149,7 +149,10 @@ def test_a_value_with_a_dollar_is_a_value(tmp_path: Path, value: str) -> None:
         ),
         ("name: kunlun\nsglang", "name: 'a; import os'\nsglang"),
         ("method: get_dispatch_key_name", "method: 'f(self): import os #'"),
-        ("dispatch_key: cuda,", 'dispatch_key: "cuda\' or 1",'),
+        (
+            "cuda, dispatch_key: cuda, distributed_backend: nccl",
+            'cuda, dispatch_key: "cuda\' or 1", distributed_backend: nccl',
+        ),
         ("field: device_name", "field: 'x = 1; y'"),
         ("probe: {module: torch_xmlir}", "probe: {module: 'torch_xmlir as x'}"),
         ("id: worker-affinity", "id: 'a b'"),

@@ -48,7 +48,7 @@ def test_they_are_read_once_and_on_the_first_call(
         return arguments
 
     stand_ins = {
-        "torch": {}, "torch.compiler": {"is_compiling": lambda: False},
+        "torch": {}, "torch.compiler": {"is_dynamo_compiling": lambda: False},
         "our_impls": {
             "swiglu": lambda x, out, turn: "swiglu", "silu_golden": lambda x, out: "golden",
         },

@@ -28,7 +28,7 @@ capture: safe
 {more}
 serves: [kv_pool.mha]
 kernels:
-  - {{name: golden, fallback: true}}
+{tiers}  - {{name: golden, fallback: true}}
 otherwise: error
 """
 
@@ -36,7 +36,7 @@ otherwise: error
 def workspace(folder: Path, **recipe: str) -> Path:
     shutil.copy2(ROOT / "platform_map.yaml", folder / "platform_map.yaml")
     (folder / "operator_recipes").mkdir()
-    text = RECIPE.format(**{"mutates": "[]", "more": "traced: true", **recipe})
+    text = RECIPE.format(**{"mutates": "[]", "more": "traced: true", "tiers": "", **recipe})
     (folder / "operator_recipes" / "op.yaml").write_text(text, encoding="utf-8")
     return folder
 
@@ -100,6 +100,20 @@ def test_what_no_schema_carries_is_traced_into(tmp_path: Path) -> None:
     assert op_call(text)[1] == "(Tensor x) -> Tensor[]"
     assert traced_branch(text).startswith("if is_compiling() and thing is None:")
     assert "if not is_compiling():" in text, "such a call must not count while it is traced"
+
+
+def test_a_tier_that_only_serves_what_becomes_an_op_asks_no_more(tmp_path: Path) -> None:
+    params = '{x: "Tensor[n]", thing: "object | None"}'
+    text = generated(
+        tmp_path,
+        params=params,
+        returns="Tensor[n]",
+        more="traced: true",
+        tiers='  - {name: fast, impl: "json:loads", when: {thing: none}}\n',
+    )
+    function = ast.unparse(next(f for f in ast.parse(text).body if getattr(f, "name", "") == "op"))
+    fast, golden = function.split("if thing is None:")[1].split("kernel_fast")
+    assert "is_compiling" not in fast and "if not is_compiling():" in golden
 
 
 def test_a_fake_of_its_own(tmp_path: Path) -> None:

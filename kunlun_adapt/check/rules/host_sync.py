@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from kunlun_adapt.check.context import Context
-from kunlun_adapt.check.host_syncs import host_syncs
+from kunlun_adapt.check.host_syncs import host_syncs, is_readable
 from kunlun_adapt.check.impl_uses import find
 from kunlun_adapt.check.implementations import Implementation
 from kunlun_adapt.check.tables import binding_of
@@ -15,6 +15,7 @@ from kunlun_adapt.documents import Document, OperatorRecipe
 from kunlun_adapt.documents.operator_recipe import GOLDEN
 
 SHOWN = 3
+_KINDS = {"class": "a class", "value": "a value", "module": "a module", "function": "of SGLang"}
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -24,22 +25,32 @@ def rule(context: Context) -> Iterable[Finding]:
     """
     for recipe in context.active_operators:
         model = recipe.model
-        if model.capture != "safe":
-            continue
         binding = binding_of(context, recipe)
         for path, position in _adapters(recipe):
+            if unread := _unread(context, path):
+                yield Finding.of(
+                    "KA314",
+                    f"{path} is {unread}: whether it waits for the device is not told, and it is "
+                    "marked `capture: safe`",
+                    position,
+                    binding=binding,
+                    suggestion="name a function of ours that calls it",
+                    severity=Severity.INFO,
+                )
             if places := _waits(context, recipe, path):
                 yield Finding.of(
                     "KA314",
-                    f"{path} waits for the device at {places}, and its operator is marked "
-                    "`capture: safe`",
+                    f"{path} waits for the device at {places}, and is marked `capture: safe`",
                     position,
                     binding=binding,
-                    suggestion="let it read only what the host knows, or mark the operator "
-                    "`capture: eager`",
+                    suggestion="let it read only what the host knows, or mark the tier or the "
+                    "operator `capture: eager`",
                 )
         golden = model.golden
-        serves = any(tier.name == GOLDEN and tier.impl is None for tier in model.kernels)
+        serves = any(
+            tier.name == GOLDEN and tier.impl is None and model.captured(tier) == "safe"
+            for tier in model.kernels
+        )
         if golden is not None and serves and (places := _waits(context, recipe, golden)):
             yield Finding.of(
                 "KA314",
@@ -53,11 +64,19 @@ def rule(context: Context) -> Iterable[Finding]:
 
 def _adapters(recipe: Document[OperatorRecipe]) -> Iterator[tuple[str, Position]]:
     for i, tier in enumerate(recipe.model.kernels):
-        if tier.impl is not None:
+        if tier.impl is not None and recipe.model.captured(tier) == "safe":
             yield tier.impl, recipe.at("kernels", i, "impl")
     for i, bind in enumerate(recipe.model.binds):
-        if bind.returns is not None:
+        if bind.returns is not None and recipe.model.capture == "safe":
             yield bind.returns, recipe.at("binds", i, "returns")
+
+
+def _unread(context: Context, path: str) -> str:
+    """Say what a path leads to where that is no function whose text can be read, or nothing."""
+    function = find(context, path)
+    if not isinstance(function, Implementation) or is_readable(function):
+        return ""  # KA301 says the former
+    return "an async function" if function.is_async else _KINDS.get(function.kind, function.kind)
 
 
 def _waits(context: Context, recipe: Document[OperatorRecipe], path: str) -> str:

@@ -53,6 +53,7 @@ class KunlunAttentionBackend(AttentionBackend):
         self._check_pool()
         self._checked: set[int] = set()
         self._captured: CapturedDecode | None = None
+        self._compiled: CapturedDecode | None = None
         if self._latent:
             self._decode_op = operator("mla_decode_attention")
             self._prefill_op = operator("mla_prefill_attention")
@@ -70,9 +71,13 @@ class KunlunAttentionBackend(AttentionBackend):
         if mode.is_idle():
             self.forward_metadata = None
         elif mode.is_decode():
-            self.forward_metadata = decode_metadata(
-                forward_batch, self._req_to_token, self._page_size
-            )
+            compiled = self._compiled
+            if compiled is not None and forward_batch.batch_size <= compiled.max_batch:
+                self.forward_metadata = compiled.refresh(forward_batch, self._req_to_token)
+            else:
+                self.forward_metadata = decode_metadata(
+                    forward_batch, self._req_to_token, self._page_size
+                )
         elif mode.is_extend() and not mode.is_target_verify():
             self.forward_metadata = extend_metadata(
                 forward_batch, self._req_to_token, self._page_size
@@ -97,6 +102,19 @@ class KunlunAttentionBackend(AttentionBackend):
 
     def get_cuda_graph_seq_len_fill_value(self) -> int:
         """Length that padding requests of a captured batch get."""
+        return 1
+
+    def init_cpu_graph_state(self, max_bs: int, max_num_tokens: int) -> None:
+        """Allocate the metadata buffers that compiled decode steps read: their shapes must stay."""
+        self._compiled = CapturedDecode(max_bs, self._context_len, self._page_size, self._device)
+
+    def init_forward_metadata_capture_cpu_graph(self, bs: int, *_: Any) -> None:
+        """Give a decode step of ``bs`` padding requests what it reads while it is compiled."""
+        assert self._compiled is not None
+        self.forward_metadata = self._compiled.views(bs)
+
+    def get_cpu_graph_seq_len_fill_value(self) -> int:
+        """Length that padding requests of a compiled batch get."""
         return 1
 
     def forward_decode(

@@ -99,10 +99,14 @@ def extend_metadata(batch: Any, req_to_token: Tensor, page_size: int) -> ExtendM
 
 
 class CapturedDecode:
-    """Decode metadata at fixed addresses, refreshed in place before each graph replay."""
+    """Decode metadata at fixed addresses, refreshed in place before each graph replay.
+
+    So are compiled steps served, which are made for one shape.
+    """
 
     def __init__(self, max_batch: int, context_len: int, page_size: int, device: Any) -> None:
         blocks = -(-context_len // page_size)
+        self.max_batch = max_batch
         self._context_len = context_len
         self._page_size = page_size
         self._block_table = torch.zeros(max_batch, blocks, dtype=torch.int32, device=device)
@@ -112,13 +116,19 @@ class CapturedDecode:
     def refresh(self, batch: Any, req_to_token: Tensor) -> DecodeMetadata:
         """Fill the buffers for ``batch`` and return views of its size."""
         size = batch.batch_size
-        lens = batch.seq_lens_cpu[:size]
+        # Upstream's compiled batches, which are on the host, have these only.
+        lens = batch.seq_lens if batch.seq_lens_cpu is None else batch.seq_lens_cpu
+        lens = lens[:size]
         self._seq_lens_cpu[:size].copy_(lens)
         self._seq_lens[:size].copy_(batch.seq_lens[:size])
         table = block_table_of(
             req_to_token, batch.req_pool_indices[:size], int(lens.max()), self._page_size
         )
         self._block_table[:size, : table.shape[1]].copy_(table)
+        return self.views(size)
+
+    def views(self, size: int) -> DecodeMetadata:
+        """Return the buffers' first ``size`` requests as they stand."""
         return DecodeMetadata(
             batch=size,
             block_table=self._block_table[:size],

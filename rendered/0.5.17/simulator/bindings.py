@@ -11,20 +11,42 @@ PROCESSES = {
     'run_detokenizer_process': 'detokenizer',
     'run_data_parallel_controller_process': 'dp_controller',
     'run_multi_detokenizer_router_process': 'detokenizer_router',
+    'launch_encoder': 'encoder',
+    'launch_dp_worker': 'encoder_dp',
     'init_multi_tokenizer': 'tokenizer',
 }
 WITHOUT_PLUGINS = {  # SGLang loads none there: our hooks come as these functions begin
-    'detokenizer': ('sglang.srt.managers.detokenizer_manager', 'run_detokenizer_process'),
-    'detokenizer_router': ('sglang.srt.managers.multi_tokenizer_mixin', 'run_multi_detokenizer_router_process'),
-    'dp_controller': ('sglang.srt.managers.data_parallel_controller', 'run_data_parallel_controller_process'),
-    'tokenizer': ('sglang.srt.entrypoints.http_server', 'init_multi_tokenizer'),
+    'detokenizer': (
+        'sglang.srt.managers.detokenizer_manager',
+        'run_detokenizer_process',
+    ),
+    'detokenizer_router': (
+        'sglang.srt.managers.multi_tokenizer_mixin',
+        'run_multi_detokenizer_router_process',
+    ),
+    'dp_controller': (
+        'sglang.srt.managers.data_parallel_controller',
+        'run_data_parallel_controller_process',
+    ),
+    'encoder': (
+        'sglang.srt.disaggregation.encode_server',
+        'launch_encoder',
+    ),
+    'encoder_dp': (
+        'sglang.srt.disaggregation.encode_server',
+        'launch_dp_worker',
+    ),
+    'tokenizer': (
+        'sglang.srt.entrypoints.http_server',
+        'init_multi_tokenizer',
+    ),
 }
-COUNTS = (46, 0, 230)  # bound, planned, excluded
+COUNTS = (47, 0, 230)  # bound, planned, excluded
 
 
 def install(binder):
     """Set what must be there before upstream imports it, and patch what upstream then imports."""
-    # platform_map.yaml:228
+    # platform_map.yaml:240
     # more threads slow the small models of the simulator down twentyfold
     binder.environment('OMP_NUM_THREADS', '1')
     # platform_map.yaml:10
@@ -73,54 +95,58 @@ def install(binder):
         'get_paged_allocator_cls',
         'kunlun_adapt.kernels.kv_cache.allocator:KunlunPagedTokenToKVPoolAllocator',
     )
-    # platform_map.yaml:28
+    # platform_map.yaml:29
     # the platform's graph_runner
-    binder.member('factory/graph_runner', 'get_graph_runner_cls')
-    # platform_map.yaml:35
+    binder.member(
+        'factory/graph_runner',
+        'get_graph_runner_cls',
+        'kunlun_adapt.kernels.compiled:CompiledDecodeRunner',
+    )
+    # platform_map.yaml:36
     # the platform's methods.get_device
     binder.member(
         'method/get_device',
         'get_device',
         'kunlun_adapt.hooks.host:simulated_device',
     )
-    # platform_map.yaml:39
+    # platform_map.yaml:40
     # the platform's methods.get_device_name
     binder.member(
         'method/get_device_name',
         'get_device_name',
         'kunlun_adapt.hooks.host:simulated_device_name',
     )
-    # platform_map.yaml:43
+    # platform_map.yaml:44
     # the platform's methods.get_device_total_memory
     binder.member(
         'method/get_device_total_memory',
         'get_device_total_memory',
         'kunlun_adapt.hooks.host:simulated_total_memory',
     )
-    # platform_map.yaml:47
+    # platform_map.yaml:48
     # the platform's methods.get_current_memory_usage
     binder.member(
         'method/get_current_memory_usage',
         'get_current_memory_usage',
         'kunlun_adapt.hooks.host:simulated_memory_usage',
     )
-    # platform_map.yaml:51
+    # platform_map.yaml:52
     # the platform's methods.get_available_memory
     binder.member(
         'method/get_available_memory',
         'get_available_memory',
         'kunlun_adapt.hooks.host:simulated_available_memory',
     )
-    # platform_map.yaml:57
+    # platform_map.yaml:58
     # the platform's capabilities.graph_capture
     binder.member('factory/capabilities.graph_capture', 'support_cuda_graph')
-    # platform_map.yaml:59
+    # platform_map.yaml:60
     # the platform's capabilities.piecewise_graph
     binder.member('factory/capabilities.piecewise_graph', 'support_piecewise_cuda_graph')
-    # platform_map.yaml:62
+    # platform_map.yaml:63
     # the platform's capabilities.fp8
     binder.member('factory/capabilities.fp8', 'supports_fp8')
-    # platform_map.yaml:171
+    # platform_map.yaml:183
     # the platform's server_args
     binder.member('method/server_args', 'apply_server_args_defaults')
     # operator_recipes/activation.yaml:21
@@ -165,7 +191,7 @@ def install(binder):
         'bind_RMSNorm',
         required=True,
     )
-    # operator_recipes/moe.yaml:71
+    # operator_recipes/moe.yaml:90
     # DeepSeek's routing with expert groups; upstream's reference is traced by torch.compile,
     # its kernels are Triton
     binder.function(
@@ -174,6 +200,16 @@ def install(binder):
         'biased_grouped_topk',
         'moe_grouped_topk',
         'bind_biased_grouped_topk',
+        required=True,
+    )
+    # operator_recipes/moe.yaml:32
+    # routing without groups; upstream's kernels are Triton and CUDA
+    binder.function(
+        'moe_topk/fused_topk',
+        'sglang.srt.layers.moe.topk',
+        'fused_topk',
+        'moe_topk',
+        'bind_fused_topk',
         required=True,
     )
     # operator_recipes/moe.yaml:18
@@ -186,7 +222,7 @@ def install(binder):
         'bind_fused_topk_native',
         required=True,
     )
-    # operator_recipes/moe.yaml:131
+    # operator_recipes/moe.yaml:150
     # unquantised experts; upstream's fast path is a Triton kernel, its native one a loop over
     # experts
     binder.oot_forward(

@@ -11,36 +11,52 @@ PROCESSES = {
     'run_detokenizer_process': 'detokenizer',
     'run_data_parallel_controller_process': 'dp_controller',
     'run_multi_detokenizer_router_process': 'detokenizer_router',
+    'launch_encoder': 'encoder',
+    'launch_dp_worker': 'encoder_dp',
     'init_multi_tokenizer': 'tokenizer',
 }
 WITHOUT_PLUGINS = {  # SGLang loads none there: our hooks come as these functions begin
-    'detokenizer_router': ('sglang.srt.managers.multi_tokenizer_mixin', 'run_multi_detokenizer_router_process'),
-    'tokenizer': ('sglang.srt.entrypoints.http_server', 'init_multi_tokenizer'),
+    'detokenizer_router': (
+        'sglang.srt.managers.multi_tokenizer_mixin',
+        'run_multi_detokenizer_router_process',
+    ),
+    'encoder': (
+        'sglang.srt.disaggregation.encoder.server',
+        'launch_encoder',
+    ),
+    'encoder_dp': (
+        'sglang.srt.disaggregation.encoder.runtime',
+        'launch_dp_worker',
+    ),
+    'tokenizer': (
+        'sglang.srt.entrypoints.http_server',
+        'init_multi_tokenizer',
+    ),
 }
-COUNTS = (48, 10, 218)  # bound, planned, excluded
+COUNTS = (49, 10, 218)  # bound, planned, excluded
 
 
 def install(binder):
     """Set what must be there before upstream imports it, and patch what upstream then imports."""
-    # platform_map.yaml:222
+    # platform_map.yaml:234
     # the vendor's serving guides set it
     binder.environment('XPU_USE_DEFAULT_CTX', '1')
-    # platform_map.yaml:223
+    # platform_map.yaml:235
     # decode graphs are captured as device graphs
     binder.environment('XMLIR_FORCE_USE_XPU_GRAPH', '1')
-    # platform_map.yaml:224
+    # platform_map.yaml:236
     # the vendor's serving guides set it
     binder.environment('XMLIR_CUDNN_ENABLED', '1')
-    # platform_map.yaml:225
+    # platform_map.yaml:237
     # torch.compile must not be mocked
     binder.environment('XMLIR_ENABLE_MOCK_TORCH_COMPILE', 'false')
-    # platform_map.yaml:226
+    # platform_map.yaml:238
     # the vendor's serving guides set it
     binder.environment('CUDA_GRAPH_OPTIMIZE_STREAM', '1')
-    # platform_map.yaml:227
+    # platform_map.yaml:239
     # the stand-in for sgl_kernel has no matching version
     binder.environment('SGLANG_SKIP_SGL_KERNEL_VERSION_CHECK', '1')
-    # platform_map.yaml:453
+    # platform_map.yaml:469
     # upstream imports this package where a device answers to CUDA; SGLang has it installed, and
     # it holds CUDA binaries
     binder.shim(
@@ -96,60 +112,60 @@ def install(binder):
         'get_paged_allocator_cls',
         'kunlun_adapt.kernels.kv_cache.allocator:KunlunPagedTokenToKVPoolAllocator',
     )
-    # platform_map.yaml:28
+    # platform_map.yaml:29
     # the platform's graph_runner
     binder.member('factory/graph_runner', 'get_graph_runner_cls')
-    # platform_map.yaml:35
+    # platform_map.yaml:36
     # the platform's methods.get_device
     binder.member(
         'method/get_device',
         'get_device',
         'kunlun_adapt.hooks.host:device',
     )
-    # platform_map.yaml:39
+    # platform_map.yaml:40
     # the platform's methods.get_device_name
     binder.member(
         'method/get_device_name',
         'get_device_name',
         'kunlun_adapt.hooks.host:device_name',
     )
-    # platform_map.yaml:43
+    # platform_map.yaml:44
     # the platform's methods.get_device_total_memory
     binder.member(
         'method/get_device_total_memory',
         'get_device_total_memory',
         'kunlun_adapt.hooks.host:device_total_memory',
     )
-    # platform_map.yaml:47
+    # platform_map.yaml:48
     # the platform's methods.get_current_memory_usage
     binder.member(
         'method/get_current_memory_usage',
         'get_current_memory_usage',
         'kunlun_adapt.hooks.host:current_memory_usage',
     )
-    # platform_map.yaml:51
+    # platform_map.yaml:52
     # the platform's methods.get_available_memory
     binder.member(
         'method/get_available_memory',
         'get_available_memory',
         'kunlun_adapt.hooks.host:available_memory',
     )
-    # platform_map.yaml:57
+    # platform_map.yaml:58
     # the platform's capabilities.graph_capture
     binder.member('factory/capabilities.graph_capture', 'capabilities.graph_capture')
-    # platform_map.yaml:59
+    # platform_map.yaml:60
     # the platform's capabilities.piecewise_graph
     binder.member('factory/capabilities.piecewise_graph', 'capabilities.piecewise_graph')
-    # platform_map.yaml:61
+    # platform_map.yaml:62
     # the platform's capabilities.triton
     binder.member('factory/capabilities.triton', 'capabilities.supports_triton')
-    # platform_map.yaml:64
+    # platform_map.yaml:65
     # the platform's capabilities.pynccl
     binder.member('factory/capabilities.pynccl', 'capabilities.supports_pynccl')
-    # platform_map.yaml:65
+    # platform_map.yaml:66
     # the platform's capabilities.hicache_kernels
     binder.member('factory/capabilities.hicache_kernels', 'capabilities.hicache_device_kernels')
-    # platform_map.yaml:171
+    # platform_map.yaml:183
     # the platform's server_args
     binder.member('method/server_args', 'apply_server_args_defaults')
     # operator_recipes/activation.yaml:28
@@ -204,7 +220,7 @@ def install(binder):
         'bind_RMSNorm',
         required=True,
     )
-    # operator_recipes/moe.yaml:71
+    # operator_recipes/moe.yaml:90
     # DeepSeek's routing with expert groups; upstream's reference is traced by torch.compile,
     # its kernels are Triton
     binder.function(
@@ -213,6 +229,16 @@ def install(binder):
         'biased_grouped_topk',
         'moe_grouped_topk',
         'bind_biased_grouped_topk',
+        required=True,
+    )
+    # operator_recipes/moe.yaml:32
+    # routing without groups; upstream's kernels are Triton and CUDA
+    binder.function(
+        'moe_topk/fused_topk',
+        'sglang.srt.layers.moe.topk',
+        'fused_topk',
+        'moe_topk',
+        'bind_fused_topk',
         required=True,
     )
     # operator_recipes/moe.yaml:18
@@ -225,7 +251,7 @@ def install(binder):
         'bind_fused_topk_native',
         required=True,
     )
-    # operator_recipes/moe.yaml:131
+    # operator_recipes/moe.yaml:150
     # unquantised experts; upstream's fast path is a Triton kernel, its native one a loop over
     # experts
     binder.oot_forward(

@@ -18,19 +18,19 @@ class KunlunPlatform(SRTPlatform):
     # device.reports_as
     device_type = 'cpu'
     capabilities = PlatformCapabilities(
-        # platform_map.yaml:57
+        # platform_map.yaml:58
         # capabilities.graph_capture
         graph_capture=False,
-        # platform_map.yaml:59
+        # platform_map.yaml:60
         # capabilities.piecewise_graph
         piecewise_graph=False,
-        # platform_map.yaml:61
+        # platform_map.yaml:62
         # capabilities.triton
         supports_triton=False,
-        # platform_map.yaml:64
+        # platform_map.yaml:65
         # capabilities.pynccl
         supports_pynccl=False,
-        # platform_map.yaml:65
+        # platform_map.yaml:66
         # capabilities.hicache_kernels
         hicache_device_kernels=False,
     )
@@ -79,53 +79,53 @@ class KunlunPlatform(SRTPlatform):
         return KunlunPagedTokenToKVPoolAllocator
 
     def get_graph_runner_cls(self):
-        # platform_map.yaml:28
+        # platform_map.yaml:29
         # graph_runner
-        from sglang.srt.model_executor.runner.decode_cuda_graph_runner import DecodeCudaGraphRunner
+        from kunlun_adapt.kernels.compiled import CompiledDecodeRunner
 
-        return DecodeCudaGraphRunner
+        return CompiledDecodeRunner
 
     def get_device(self, device_id=0):
-        # platform_map.yaml:35
+        # platform_map.yaml:36
         # methods.get_device
         from kunlun_adapt.hooks.host import simulated_device
 
         return simulated_device(device_id=device_id)
 
     def get_device_name(self, device_id=0):
-        # platform_map.yaml:39
+        # platform_map.yaml:40
         # methods.get_device_name
         from kunlun_adapt.hooks.host import simulated_device_name
 
         return simulated_device_name(device_id=device_id)
 
     def get_device_total_memory(self, device_id=0):
-        # platform_map.yaml:43
+        # platform_map.yaml:44
         # methods.get_device_total_memory
         from kunlun_adapt.hooks.host import simulated_total_memory
 
         return simulated_total_memory(device_id=device_id)
 
     def get_current_memory_usage(self, device=None):
-        # platform_map.yaml:47
+        # platform_map.yaml:48
         # methods.get_current_memory_usage
         from kunlun_adapt.hooks.host import simulated_memory_usage
 
         return simulated_memory_usage(device=device)
 
     def get_available_memory(self, device_id=0):
-        # platform_map.yaml:51
+        # platform_map.yaml:52
         # methods.get_available_memory
         from kunlun_adapt.hooks.host import simulated_available_memory
 
         return simulated_available_memory(device_id=device_id)
 
     def apply_server_args_defaults(self, server_args):
-        # platform_map.yaml:176
+        # platform_map.yaml:188
         # for device "cpu" upstream does not ask a platform for its default
         if server_args.attention_backend is None:
             server_args.attention_backend = 'kunlun'
-        # platform_map.yaml:180
+        # platform_map.yaml:192
         # for device "cpu" upstream picks intel_amx before it asks a platform; its kernels are
         # in no wheel, so nobody can have meant it
         if (

@@ -68,3 +68,16 @@ def test_captured_decode_keeps_its_addresses(req_to_token):
     assert first.seq_lens_cpu.data_ptr() == second.seq_lens_cpu.data_ptr()
     assert second.block_table.tolist() == [[7, 1, 4], [2, 3, 0]]
     assert second.max_seq_len == 12
+
+
+def test_padding_of_a_compiled_step_keeps_its_shapes(req_to_token):
+    captured = CapturedDecode(4, 12, PAGE, "cpu")
+    # Upstream fills up the batch that it compiled, which has its lengths once.
+    padded = decode_batch([2, 0, 0, 0], [9, 1, 1, 1])
+    padded.seq_lens_cpu = None
+    meta = captured.refresh(padded, req_to_token)
+    assert meta.seq_lens_cpu.tolist() == meta.seq_lens.tolist() == [9, 1, 1, 1]
+    assert meta.block_table[0].tolist() == [7, 1, 4]
+    while_compiled = captured.views(4)
+    assert while_compiled.block_table.shape == meta.block_table.shape
+    assert while_compiled.max_seq_len == meta.max_seq_len == 12

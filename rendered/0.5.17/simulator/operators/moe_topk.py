@@ -3,12 +3,13 @@
 # moe_topk
 # routing without groups; upstream's kernels are Triton and CUDA
 
-from torch.compiler import is_compiling
+# True while torch.compile traces; torch's `is_compiling`, for export too, costs a call more.
+from torch.compiler import is_dynamo_compiling as is_compiling
 
 from kunlun_adapt.golden.moe import topk_routing as kernel_golden
 from kunlun_adapt.kernels.moe import softmax_topk as kernel_xpu_softmax_topk
 from kunlun_adapt.kernels.moe import softmax_topk_norm as kernel_xpu_softmax_topk_norm
-from kunlun_adapt.runtime.dispatch import fell_back, require, tally
+from kunlun_adapt.runtime.dispatch import fell_back, require, tally, unserved
 from kunlun_adapt.runtime.traced import traced_op
 
 require('moe_topk', 'xpu_softmax_topk_norm', ('kunlun_ops.moe_softmax_topk_norm',))
@@ -19,29 +20,28 @@ served = tally('moe_topk', ('xpu_softmax_topk_norm', 'xpu_softmax_topk', 'golden
 def serve_moe_topk(logits, topk, renormalise, bias, scoring):
     # operator_recipes/moe.yaml:16
     # run by the op that torch.compile sees
-    # operator_recipes/moe.yaml:32
+    # operator_recipes/moe.yaml:51
     # xpu_softmax_topk_norm
-    if scoring == 'softmax' and renormalise is True and bias is None:
+    if renormalise is True and bias is None and scoring == 'softmax':
         served[0] += 1
         return kernel_xpu_softmax_topk_norm(logits, topk, renormalise, bias, scoring)
-    # operator_recipes/moe.yaml:36
+    # operator_recipes/moe.yaml:55
     # xpu_softmax_topk
-    if scoring == 'softmax' and renormalise is False and bias is None:
+    if renormalise is False and bias is None and scoring == 'softmax':
         served[1] += 1
         return kernel_xpu_softmax_topk(
             logits, topk, renormalise, bias, scoring, clusters=12,
         )
-    # operator_recipes/moe.yaml:42
+    # operator_recipes/moe.yaml:61
     # golden (fallback)
     # sigmoid and sqrtsoftplus scores without groups, and softmax with a choice bias: no vendor
     # op
     served[2] += 1
-    if served[2] == 1:
-        arguments = {
-            'logits': logits, 'topk': topk, 'renormalise': renormalise, 'bias': bias,
-            'scoring': scoring,
-        }
-        fell_back('moe_topk', 'golden', arguments)
+    arguments = {
+        'logits': logits, 'topk': topk, 'renormalise': renormalise, 'bias': bias,
+        'scoring': scoring,
+    }
+    fell_back('moe_topk', 'golden', arguments)
     return kernel_golden(logits, topk, renormalise, bias, scoring)
 
 
@@ -58,49 +58,98 @@ op_moe_topk = traced_op(
 )
 
 
+def bind_fused_topk(
+    hidden_states, gating_output, topk, renormalize, correction_bias=None,
+    scoring_func='softmax', routed_scaling_factor=None,
+    apply_routed_scaling_factor_on_output=False, num_fused_shared_experts=0, packed_out=None,
+    num_token_non_padded=None,
+):
+    # operator_recipes/moe.yaml:32
+    # sglang.srt.layers.moe.topk.fused_topk (function)
+    if apply_routed_scaling_factor_on_output is not False:
+        raise unserved(
+            'moe_topk/fused_topk', 'apply_routed_scaling_factor_on_output',
+            apply_routed_scaling_factor_on_output, 'False',
+        )
+    if num_fused_shared_experts != 0:
+        raise unserved(
+            'moe_topk/fused_topk', 'num_fused_shared_experts', num_fused_shared_experts, '0',
+        )
+    if packed_out is not None:
+        raise unserved('moe_topk/fused_topk', 'packed_out', packed_out, 'None')
+    if num_token_non_padded is not None:
+        raise unserved(
+            'moe_topk/fused_topk', 'num_token_non_padded', num_token_non_padded, 'None',
+        )
+    logits = gating_output
+    renormalise = renormalize
+    bias = correction_bias
+    scoring = scoring_func
+    if is_compiling():
+        # One op, that nothing looks into.
+        result = op_moe_topk(logits, topk, renormalise, bias, scoring)
+        result = result[0] if len(result) == 1 else (*result,)
+        return result
+    # operator_recipes/moe.yaml:51
+    # xpu_softmax_topk_norm
+    if renormalise is True and bias is None and scoring == 'softmax':
+        served[0] += 1
+        return kernel_xpu_softmax_topk_norm(logits, topk, renormalise, bias, scoring)
+    # operator_recipes/moe.yaml:55
+    # xpu_softmax_topk
+    if renormalise is False and bias is None and scoring == 'softmax':
+        served[1] += 1
+        return kernel_xpu_softmax_topk(
+            logits, topk, renormalise, bias, scoring, clusters=12,
+        )
+    # operator_recipes/moe.yaml:61
+    # golden (fallback)
+    # sigmoid and sqrtsoftplus scores without groups, and softmax with a choice bias: no vendor
+    # op
+    served[2] += 1
+    arguments = {
+        'logits': logits, 'topk': topk, 'renormalise': renormalise, 'bias': bias,
+        'scoring': scoring,
+    }
+    fell_back('moe_topk', 'golden', arguments)
+    return kernel_golden(logits, topk, renormalise, bias, scoring)
+
+
 def bind_fused_topk_native(
     hidden_states, gating_output, topk, renormalize, correction_bias=None,
     scoring_func='softmax',
 ):
     # operator_recipes/moe.yaml:18
     # sglang.srt.layers.moe.topk.fused_topk_native (function)
-    (
-        logits,
-        renormalise,
-        bias,
-        scoring,
-    ) = (
-        gating_output,
-        renormalize,
-        correction_bias,
-        scoring_func,
-    )
+    logits = gating_output
+    renormalise = renormalize
+    bias = correction_bias
+    scoring = scoring_func
     if is_compiling():
         # One op, that nothing looks into.
         result = op_moe_topk(logits, topk, renormalise, bias, scoring)
         result = result[0] if len(result) == 1 else (*result,)
         return result
-    # operator_recipes/moe.yaml:32
+    # operator_recipes/moe.yaml:51
     # xpu_softmax_topk_norm
-    if scoring == 'softmax' and renormalise is True and bias is None:
+    if renormalise is True and bias is None and scoring == 'softmax':
         served[0] += 1
         return kernel_xpu_softmax_topk_norm(logits, topk, renormalise, bias, scoring)
-    # operator_recipes/moe.yaml:36
+    # operator_recipes/moe.yaml:55
     # xpu_softmax_topk
-    if scoring == 'softmax' and renormalise is False and bias is None:
+    if renormalise is False and bias is None and scoring == 'softmax':
         served[1] += 1
         return kernel_xpu_softmax_topk(
             logits, topk, renormalise, bias, scoring, clusters=12,
         )
-    # operator_recipes/moe.yaml:42
+    # operator_recipes/moe.yaml:61
     # golden (fallback)
     # sigmoid and sqrtsoftplus scores without groups, and softmax with a choice bias: no vendor
     # op
     served[2] += 1
-    if served[2] == 1:
-        arguments = {
-            'logits': logits, 'topk': topk, 'renormalise': renormalise, 'bias': bias,
-            'scoring': scoring,
-        }
-        fell_back('moe_topk', 'golden', arguments)
+    arguments = {
+        'logits': logits, 'topk': topk, 'renormalise': renormalise, 'bias': bias,
+        'scoring': scoring,
+    }
+    fell_back('moe_topk', 'golden', arguments)
     return kernel_golden(logits, topk, renormalise, bias, scoring)

@@ -5,7 +5,9 @@
 # no expansion to heads
 
 from torch import bfloat16, float16, float32
-from torch.compiler import is_compiling
+
+# True while torch.compile traces; torch's `is_compiling`, for export too, costs a call more.
+from torch.compiler import is_dynamo_compiling as is_compiling
 
 from kunlun_adapt.golden.mla import mla_prefill_attention as kernel_golden
 from kunlun_adapt.kernels.attention.mla import (
@@ -35,11 +37,12 @@ def serve_mla_prefill_attention(
     rank = out.shape[2]
     width = q.shape[2]
     index_entries = (q.shape[0] * max_seq_len)
+    q_dtype = q.dtype
     # operator_recipes/mla.yaml:97
     # xpu_mla_prefill_indexed
     # the vendor's latent prefill; bfloat16 and a latent width of 512 + 64 only, and a slot list
     # per token
-    if q.dtype is bfloat16 and rank == 512 and width == 576 and index_entries <= 134217728:
+    if q_dtype is bfloat16 and rank == 512 and width == 576 and index_entries <= 134217728:
         if is_capturing():
             raise refuse_capture('mla_prefill_attention', 'xpu_mla_prefill_indexed')
         served[0] += 1
@@ -51,7 +54,7 @@ def serve_mla_prefill_attention(
     # xpu_mla_prefill_by_token
     # each new token is a decode of a sequence that ends with it, which the paged kernel can
     # compute in any width; beyond 8192 tokens the repeated block tables outweigh it
-    if q.dtype in (float32, float16, bfloat16) and tokens <= 8192:
+    if (q_dtype is float32 or q_dtype is float16 or q_dtype is bfloat16) and tokens <= 8192:
         if is_capturing():
             raise refuse_capture('mla_prefill_attention', 'xpu_mla_prefill_by_token')
         served[1] += 1
@@ -65,13 +68,12 @@ def serve_mla_prefill_attention(
         if is_capturing():
             raise refuse_capture('mla_prefill_attention', 'golden')
         served[2] += 1
-        if served[2] == 1:
-            arguments = {
-                'q': q, 'kv_cache': kv_cache, 'out': out, 'block_table': block_table,
-                'q_lod_cpu': q_lod_cpu, 'q_lod': q_lod, 'kv_lod_cpu': kv_lod_cpu,
-                'kv_lod': kv_lod, 'max_seq_len': max_seq_len, 'scale': scale,
-            }
-            fell_back('mla_prefill_attention', 'golden', arguments)
+        arguments = {
+            'q': q, 'kv_cache': kv_cache, 'out': out, 'block_table': block_table,
+            'q_lod_cpu': q_lod_cpu, 'q_lod': q_lod, 'kv_lod_cpu': kv_lod_cpu, 'kv_lod': kv_lod,
+            'max_seq_len': max_seq_len, 'scale': scale,
+        }
+        fell_back('mla_prefill_attention', 'golden', arguments)
         return kernel_golden(
             q, kv_cache, out, block_table, q_lod_cpu, q_lod, kv_lod_cpu, kv_lod, max_seq_len,
             scale,
@@ -110,11 +112,12 @@ def mla_prefill_attention(
     rank = out.shape[2]
     width = q.shape[2]
     index_entries = (q.shape[0] * max_seq_len)
+    q_dtype = q.dtype
     # operator_recipes/mla.yaml:97
     # xpu_mla_prefill_indexed
     # the vendor's latent prefill; bfloat16 and a latent width of 512 + 64 only, and a slot list
     # per token
-    if q.dtype is bfloat16 and rank == 512 and width == 576 and index_entries <= 134217728:
+    if q_dtype is bfloat16 and rank == 512 and width == 576 and index_entries <= 134217728:
         if is_capturing():
             raise refuse_capture('mla_prefill_attention', 'xpu_mla_prefill_indexed')
         served[0] += 1
@@ -126,7 +129,7 @@ def mla_prefill_attention(
     # xpu_mla_prefill_by_token
     # each new token is a decode of a sequence that ends with it, which the paged kernel can
     # compute in any width; beyond 8192 tokens the repeated block tables outweigh it
-    if q.dtype in (float32, float16, bfloat16) and tokens <= 8192:
+    if (q_dtype is float32 or q_dtype is float16 or q_dtype is bfloat16) and tokens <= 8192:
         if is_capturing():
             raise refuse_capture('mla_prefill_attention', 'xpu_mla_prefill_by_token')
         served[1] += 1
@@ -140,13 +143,12 @@ def mla_prefill_attention(
         if is_capturing():
             raise refuse_capture('mla_prefill_attention', 'golden')
         served[2] += 1
-        if served[2] == 1:
-            arguments = {
-                'q': q, 'kv_cache': kv_cache, 'out': out, 'block_table': block_table,
-                'q_lod_cpu': q_lod_cpu, 'q_lod': q_lod, 'kv_lod_cpu': kv_lod_cpu,
-                'kv_lod': kv_lod, 'max_seq_len': max_seq_len, 'scale': scale,
-            }
-            fell_back('mla_prefill_attention', 'golden', arguments)
+        arguments = {
+            'q': q, 'kv_cache': kv_cache, 'out': out, 'block_table': block_table,
+            'q_lod_cpu': q_lod_cpu, 'q_lod': q_lod, 'kv_lod_cpu': kv_lod_cpu, 'kv_lod': kv_lod,
+            'max_seq_len': max_seq_len, 'scale': scale,
+        }
+        fell_back('mla_prefill_attention', 'golden', arguments)
         return kernel_golden(
             q, kv_cache, out, block_table, q_lod_cpu, q_lod, kv_lod_cpu, kv_lod, max_seq_len,
             scale,

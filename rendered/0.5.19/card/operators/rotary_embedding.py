@@ -4,7 +4,9 @@
 # upstream's kernels for it are CUDA; the native forward launches a dozen small operators
 
 from torch import bfloat16, float16, float32
-from torch.compiler import is_compiling
+
+# True while torch.compile traces; torch's `is_compiling`, for export too, costs a call more.
+from torch.compiler import is_dynamo_compiling as is_compiling
 
 from kunlun_adapt.golden.rope import rotary_embedding as kernel_golden
 from kunlun_adapt.kernels.rope import rotary_embedding as kernel_xpu_rotary_bf16
@@ -27,15 +29,17 @@ def serve_rotary_embedding(
     # operator_recipes/rope.yaml:19
     # run by the op that torch.compile sees
     passed_through = (head_size - rotary_dim)
+    query_dtype = query.dtype
+    cos_sin_cache_dtype = cos_sin_cache.dtype
     # operator_recipes/rope.yaml:69
     # xpu_rotary_bf16
     # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
     # float32
     if (
-        query.dtype is bfloat16
-        and cos_sin_cache.dtype is bfloat16
+        offsets is None
+        and query_dtype is bfloat16
+        and cos_sin_cache_dtype is bfloat16
         and passed_through == 0
-        and offsets is None
     ):
         served[0] += 1
         return kernel_xpu_rotary_bf16(
@@ -44,10 +48,10 @@ def serve_rotary_embedding(
     # operator_recipes/rope.yaml:74
     # xpu_rotary_fp16
     if (
-        query.dtype is float16
-        and cos_sin_cache.dtype is float16
+        offsets is None
+        and query_dtype is float16
+        and cos_sin_cache_dtype is float16
         and passed_through == 0
-        and offsets is None
     ):
         served[1] += 1
         return kernel_xpu_rotary_fp16(
@@ -56,10 +60,10 @@ def serve_rotary_embedding(
     # operator_recipes/rope.yaml:78
     # xpu_rotary_fp32
     if (
-        query.dtype is float32
-        and cos_sin_cache.dtype is float32
+        offsets is None
+        and query_dtype is float32
+        and cos_sin_cache_dtype is float32
         and passed_through == 0
-        and offsets is None
     ):
         served[2] += 1
         return kernel_xpu_rotary_fp32(
@@ -69,13 +73,12 @@ def serve_rotary_embedding(
     # golden (fallback)
     # partial heads, a float32 table, position offsets
     served[3] += 1
-    if served[3] == 1:
-        arguments = {
-            'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
-            'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
-            'offsets': offsets,
-        }
-        fell_back('rotary_embedding', 'golden', arguments)
+    arguments = {
+        'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
+        'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
+        'offsets': offsets,
+    }
+    fell_back('rotary_embedding', 'golden', arguments)
     return kernel_golden(
         positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
     )
@@ -109,17 +112,10 @@ def bind_LinearScalingRotaryEmbedding(
             'rotary_embedding/LinearScalingRotaryEmbedding', 'fused_set_kv_buffer_arg',
             fused_set_kv_buffer_arg, 'None',
         )
-    (
-        cos_sin_cache,
-        head_size,
-        rotary_dim,
-        is_neox,
-    ) = (
-        self.cos_sin_cache,
-        self.head_size,
-        self.rotary_dim,
-        self.is_neox_style,
-    )
+    cos_sin_cache = self.cos_sin_cache
+    head_size = self.head_size
+    rotary_dim = self.rotary_dim
+    is_neox = self.is_neox_style
     if is_compiling():
         # One op, that nothing looks into.
         result = op_rotary_embedding(
@@ -128,15 +124,17 @@ def bind_LinearScalingRotaryEmbedding(
         result = result[0] if len(result) == 1 else (*result,)
         return result
     passed_through = (head_size - rotary_dim)
+    query_dtype = query.dtype
+    cos_sin_cache_dtype = cos_sin_cache.dtype
     # operator_recipes/rope.yaml:69
     # xpu_rotary_bf16
     # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
     # float32
     if (
-        query.dtype is bfloat16
-        and cos_sin_cache.dtype is bfloat16
+        offsets is None
+        and query_dtype is bfloat16
+        and cos_sin_cache_dtype is bfloat16
         and passed_through == 0
-        and offsets is None
     ):
         served[0] += 1
         return kernel_xpu_rotary_bf16(
@@ -145,10 +143,10 @@ def bind_LinearScalingRotaryEmbedding(
     # operator_recipes/rope.yaml:74
     # xpu_rotary_fp16
     if (
-        query.dtype is float16
-        and cos_sin_cache.dtype is float16
+        offsets is None
+        and query_dtype is float16
+        and cos_sin_cache_dtype is float16
         and passed_through == 0
-        and offsets is None
     ):
         served[1] += 1
         return kernel_xpu_rotary_fp16(
@@ -157,10 +155,10 @@ def bind_LinearScalingRotaryEmbedding(
     # operator_recipes/rope.yaml:78
     # xpu_rotary_fp32
     if (
-        query.dtype is float32
-        and cos_sin_cache.dtype is float32
+        offsets is None
+        and query_dtype is float32
+        and cos_sin_cache_dtype is float32
         and passed_through == 0
-        and offsets is None
     ):
         served[2] += 1
         return kernel_xpu_rotary_fp32(
@@ -170,13 +168,12 @@ def bind_LinearScalingRotaryEmbedding(
     # golden (fallback)
     # partial heads, a float32 table, position offsets
     served[3] += 1
-    if served[3] == 1:
-        arguments = {
-            'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
-            'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
-            'offsets': offsets,
-        }
-        fell_back('rotary_embedding', 'golden', arguments)
+    arguments = {
+        'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
+        'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
+        'offsets': offsets,
+    }
+    fell_back('rotary_embedding', 'golden', arguments)
     return kernel_golden(
         positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
     )
@@ -192,17 +189,10 @@ def bind_RotaryEmbedding(
             'rotary_embedding/RotaryEmbedding', 'fused_set_kv_buffer_arg',
             fused_set_kv_buffer_arg, 'None',
         )
-    (
-        cos_sin_cache,
-        head_size,
-        rotary_dim,
-        is_neox,
-    ) = (
-        self.cos_sin_cache,
-        self.head_size,
-        self.rotary_dim,
-        self.is_neox_style,
-    )
+    cos_sin_cache = self.cos_sin_cache
+    head_size = self.head_size
+    rotary_dim = self.rotary_dim
+    is_neox = self.is_neox_style
     if is_compiling():
         # One op, that nothing looks into.
         result = op_rotary_embedding(
@@ -211,15 +201,17 @@ def bind_RotaryEmbedding(
         result = result[0] if len(result) == 1 else (*result,)
         return result
     passed_through = (head_size - rotary_dim)
+    query_dtype = query.dtype
+    cos_sin_cache_dtype = cos_sin_cache.dtype
     # operator_recipes/rope.yaml:69
     # xpu_rotary_bf16
     # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
     # float32
     if (
-        query.dtype is bfloat16
-        and cos_sin_cache.dtype is bfloat16
+        offsets is None
+        and query_dtype is bfloat16
+        and cos_sin_cache_dtype is bfloat16
         and passed_through == 0
-        and offsets is None
     ):
         served[0] += 1
         return kernel_xpu_rotary_bf16(
@@ -228,10 +220,10 @@ def bind_RotaryEmbedding(
     # operator_recipes/rope.yaml:74
     # xpu_rotary_fp16
     if (
-        query.dtype is float16
-        and cos_sin_cache.dtype is float16
+        offsets is None
+        and query_dtype is float16
+        and cos_sin_cache_dtype is float16
         and passed_through == 0
-        and offsets is None
     ):
         served[1] += 1
         return kernel_xpu_rotary_fp16(
@@ -240,10 +232,10 @@ def bind_RotaryEmbedding(
     # operator_recipes/rope.yaml:78
     # xpu_rotary_fp32
     if (
-        query.dtype is float32
-        and cos_sin_cache.dtype is float32
+        offsets is None
+        and query_dtype is float32
+        and cos_sin_cache_dtype is float32
         and passed_through == 0
-        and offsets is None
     ):
         served[2] += 1
         return kernel_xpu_rotary_fp32(
@@ -253,13 +245,12 @@ def bind_RotaryEmbedding(
     # golden (fallback)
     # partial heads, a float32 table, position offsets
     served[3] += 1
-    if served[3] == 1:
-        arguments = {
-            'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
-            'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
-            'offsets': offsets,
-        }
-        fell_back('rotary_embedding', 'golden', arguments)
+    arguments = {
+        'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
+        'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
+        'offsets': offsets,
+    }
+    fell_back('rotary_embedding', 'golden', arguments)
     return kernel_golden(
         positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
     )
@@ -269,17 +260,10 @@ def bind_DeepseekScalingRotaryEmbedding(self, positions, query, key, offsets=Non
     # operator_recipes/rope.yaml:60
     # sglang.srt.layers.rotary_embedding.rope_variant.DeepseekScalingRotaryEmbedding
     # (oot_forward)
-    (
-        cos_sin_cache,
-        head_size,
-        rotary_dim,
-        is_neox,
-    ) = (
-        self.cos_sin_cache,
-        self.head_size,
-        self.rotary_dim,
-        self.is_neox_style,
-    )
+    cos_sin_cache = self.cos_sin_cache
+    head_size = self.head_size
+    rotary_dim = self.rotary_dim
+    is_neox = self.is_neox_style
     if is_compiling():
         # One op, that nothing looks into.
         result = op_rotary_embedding(
@@ -288,15 +272,17 @@ def bind_DeepseekScalingRotaryEmbedding(self, positions, query, key, offsets=Non
         result = result[0] if len(result) == 1 else (*result,)
         return result
     passed_through = (head_size - rotary_dim)
+    query_dtype = query.dtype
+    cos_sin_cache_dtype = cos_sin_cache.dtype
     # operator_recipes/rope.yaml:69
     # xpu_rotary_bf16
     # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
     # float32
     if (
-        query.dtype is bfloat16
-        and cos_sin_cache.dtype is bfloat16
+        offsets is None
+        and query_dtype is bfloat16
+        and cos_sin_cache_dtype is bfloat16
         and passed_through == 0
-        and offsets is None
     ):
         served[0] += 1
         return kernel_xpu_rotary_bf16(
@@ -305,10 +291,10 @@ def bind_DeepseekScalingRotaryEmbedding(self, positions, query, key, offsets=Non
     # operator_recipes/rope.yaml:74
     # xpu_rotary_fp16
     if (
-        query.dtype is float16
-        and cos_sin_cache.dtype is float16
+        offsets is None
+        and query_dtype is float16
+        and cos_sin_cache_dtype is float16
         and passed_through == 0
-        and offsets is None
     ):
         served[1] += 1
         return kernel_xpu_rotary_fp16(
@@ -317,10 +303,10 @@ def bind_DeepseekScalingRotaryEmbedding(self, positions, query, key, offsets=Non
     # operator_recipes/rope.yaml:78
     # xpu_rotary_fp32
     if (
-        query.dtype is float32
-        and cos_sin_cache.dtype is float32
+        offsets is None
+        and query_dtype is float32
+        and cos_sin_cache_dtype is float32
         and passed_through == 0
-        and offsets is None
     ):
         served[2] += 1
         return kernel_xpu_rotary_fp32(
@@ -330,13 +316,12 @@ def bind_DeepseekScalingRotaryEmbedding(self, positions, query, key, offsets=Non
     # golden (fallback)
     # partial heads, a float32 table, position offsets
     served[3] += 1
-    if served[3] == 1:
-        arguments = {
-            'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
-            'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
-            'offsets': offsets,
-        }
-        fell_back('rotary_embedding', 'golden', arguments)
+    arguments = {
+        'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
+        'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
+        'offsets': offsets,
+    }
+    fell_back('rotary_embedding', 'golden', arguments)
     return kernel_golden(
         positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
     )
@@ -353,17 +338,10 @@ def bind_DynamicNTKScalingRotaryEmbedding(
             'rotary_embedding/DynamicNTKScalingRotaryEmbedding', 'fused_set_kv_buffer_arg',
             fused_set_kv_buffer_arg, 'None',
         )
-    (
-        cos_sin_cache,
-        head_size,
-        rotary_dim,
-        is_neox,
-    ) = (
-        self.cos_sin_cache,
-        self.head_size,
-        self.rotary_dim,
-        self.is_neox_style,
-    )
+    cos_sin_cache = self.cos_sin_cache
+    head_size = self.head_size
+    rotary_dim = self.rotary_dim
+    is_neox = self.is_neox_style
     if is_compiling():
         # One op, that nothing looks into.
         result = op_rotary_embedding(
@@ -372,15 +350,17 @@ def bind_DynamicNTKScalingRotaryEmbedding(
         result = result[0] if len(result) == 1 else (*result,)
         return result
     passed_through = (head_size - rotary_dim)
+    query_dtype = query.dtype
+    cos_sin_cache_dtype = cos_sin_cache.dtype
     # operator_recipes/rope.yaml:69
     # xpu_rotary_bf16
     # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
     # float32
     if (
-        query.dtype is bfloat16
-        and cos_sin_cache.dtype is bfloat16
+        offsets is None
+        and query_dtype is bfloat16
+        and cos_sin_cache_dtype is bfloat16
         and passed_through == 0
-        and offsets is None
     ):
         served[0] += 1
         return kernel_xpu_rotary_bf16(
@@ -389,10 +369,10 @@ def bind_DynamicNTKScalingRotaryEmbedding(
     # operator_recipes/rope.yaml:74
     # xpu_rotary_fp16
     if (
-        query.dtype is float16
-        and cos_sin_cache.dtype is float16
+        offsets is None
+        and query_dtype is float16
+        and cos_sin_cache_dtype is float16
         and passed_through == 0
-        and offsets is None
     ):
         served[1] += 1
         return kernel_xpu_rotary_fp16(
@@ -401,10 +381,10 @@ def bind_DynamicNTKScalingRotaryEmbedding(
     # operator_recipes/rope.yaml:78
     # xpu_rotary_fp32
     if (
-        query.dtype is float32
-        and cos_sin_cache.dtype is float32
+        offsets is None
+        and query_dtype is float32
+        and cos_sin_cache_dtype is float32
         and passed_through == 0
-        and offsets is None
     ):
         served[2] += 1
         return kernel_xpu_rotary_fp32(
@@ -414,13 +394,12 @@ def bind_DynamicNTKScalingRotaryEmbedding(
     # golden (fallback)
     # partial heads, a float32 table, position offsets
     served[3] += 1
-    if served[3] == 1:
-        arguments = {
-            'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
-            'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
-            'offsets': offsets,
-        }
-        fell_back('rotary_embedding', 'golden', arguments)
+    arguments = {
+        'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
+        'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
+        'offsets': offsets,
+    }
+    fell_back('rotary_embedding', 'golden', arguments)
     return kernel_golden(
         positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
     )
@@ -436,17 +415,10 @@ def bind_Llama3RotaryEmbedding(
             'rotary_embedding/Llama3RotaryEmbedding', 'fused_set_kv_buffer_arg',
             fused_set_kv_buffer_arg, 'None',
         )
-    (
-        cos_sin_cache,
-        head_size,
-        rotary_dim,
-        is_neox,
-    ) = (
-        self.cos_sin_cache,
-        self.head_size,
-        self.rotary_dim,
-        self.is_neox_style,
-    )
+    cos_sin_cache = self.cos_sin_cache
+    head_size = self.head_size
+    rotary_dim = self.rotary_dim
+    is_neox = self.is_neox_style
     if is_compiling():
         # One op, that nothing looks into.
         result = op_rotary_embedding(
@@ -455,15 +427,17 @@ def bind_Llama3RotaryEmbedding(
         result = result[0] if len(result) == 1 else (*result,)
         return result
     passed_through = (head_size - rotary_dim)
+    query_dtype = query.dtype
+    cos_sin_cache_dtype = cos_sin_cache.dtype
     # operator_recipes/rope.yaml:69
     # xpu_rotary_bf16
     # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
     # float32
     if (
-        query.dtype is bfloat16
-        and cos_sin_cache.dtype is bfloat16
+        offsets is None
+        and query_dtype is bfloat16
+        and cos_sin_cache_dtype is bfloat16
         and passed_through == 0
-        and offsets is None
     ):
         served[0] += 1
         return kernel_xpu_rotary_bf16(
@@ -472,10 +446,10 @@ def bind_Llama3RotaryEmbedding(
     # operator_recipes/rope.yaml:74
     # xpu_rotary_fp16
     if (
-        query.dtype is float16
-        and cos_sin_cache.dtype is float16
+        offsets is None
+        and query_dtype is float16
+        and cos_sin_cache_dtype is float16
         and passed_through == 0
-        and offsets is None
     ):
         served[1] += 1
         return kernel_xpu_rotary_fp16(
@@ -484,10 +458,10 @@ def bind_Llama3RotaryEmbedding(
     # operator_recipes/rope.yaml:78
     # xpu_rotary_fp32
     if (
-        query.dtype is float32
-        and cos_sin_cache.dtype is float32
+        offsets is None
+        and query_dtype is float32
+        and cos_sin_cache_dtype is float32
         and passed_through == 0
-        and offsets is None
     ):
         served[2] += 1
         return kernel_xpu_rotary_fp32(
@@ -497,13 +471,12 @@ def bind_Llama3RotaryEmbedding(
     # golden (fallback)
     # partial heads, a float32 table, position offsets
     served[3] += 1
-    if served[3] == 1:
-        arguments = {
-            'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
-            'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
-            'offsets': offsets,
-        }
-        fell_back('rotary_embedding', 'golden', arguments)
+    arguments = {
+        'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
+        'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
+        'offsets': offsets,
+    }
+    fell_back('rotary_embedding', 'golden', arguments)
     return kernel_golden(
         positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
     )
@@ -519,17 +492,10 @@ def bind_YaRNScalingRotaryEmbedding(
             'rotary_embedding/YaRNScalingRotaryEmbedding', 'fused_set_kv_buffer_arg',
             fused_set_kv_buffer_arg, 'None',
         )
-    (
-        cos_sin_cache,
-        head_size,
-        rotary_dim,
-        is_neox,
-    ) = (
-        self.cos_sin_cache,
-        self.head_size,
-        self.rotary_dim,
-        self.is_neox_style,
-    )
+    cos_sin_cache = self.cos_sin_cache
+    head_size = self.head_size
+    rotary_dim = self.rotary_dim
+    is_neox = self.is_neox_style
     if is_compiling():
         # One op, that nothing looks into.
         result = op_rotary_embedding(
@@ -538,15 +504,17 @@ def bind_YaRNScalingRotaryEmbedding(
         result = result[0] if len(result) == 1 else (*result,)
         return result
     passed_through = (head_size - rotary_dim)
+    query_dtype = query.dtype
+    cos_sin_cache_dtype = cos_sin_cache.dtype
     # operator_recipes/rope.yaml:69
     # xpu_rotary_bf16
     # the table must have the query's dtype; under the CUDA masquerade upstream may keep it in
     # float32
     if (
-        query.dtype is bfloat16
-        and cos_sin_cache.dtype is bfloat16
+        offsets is None
+        and query_dtype is bfloat16
+        and cos_sin_cache_dtype is bfloat16
         and passed_through == 0
-        and offsets is None
     ):
         served[0] += 1
         return kernel_xpu_rotary_bf16(
@@ -555,10 +523,10 @@ def bind_YaRNScalingRotaryEmbedding(
     # operator_recipes/rope.yaml:74
     # xpu_rotary_fp16
     if (
-        query.dtype is float16
-        and cos_sin_cache.dtype is float16
+        offsets is None
+        and query_dtype is float16
+        and cos_sin_cache_dtype is float16
         and passed_through == 0
-        and offsets is None
     ):
         served[1] += 1
         return kernel_xpu_rotary_fp16(
@@ -567,10 +535,10 @@ def bind_YaRNScalingRotaryEmbedding(
     # operator_recipes/rope.yaml:78
     # xpu_rotary_fp32
     if (
-        query.dtype is float32
-        and cos_sin_cache.dtype is float32
+        offsets is None
+        and query_dtype is float32
+        and cos_sin_cache_dtype is float32
         and passed_through == 0
-        and offsets is None
     ):
         served[2] += 1
         return kernel_xpu_rotary_fp32(
@@ -580,13 +548,12 @@ def bind_YaRNScalingRotaryEmbedding(
     # golden (fallback)
     # partial heads, a float32 table, position offsets
     served[3] += 1
-    if served[3] == 1:
-        arguments = {
-            'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
-            'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
-            'offsets': offsets,
-        }
-        fell_back('rotary_embedding', 'golden', arguments)
+    arguments = {
+        'positions': positions, 'query': query, 'key': key, 'cos_sin_cache': cos_sin_cache,
+        'head_size': head_size, 'rotary_dim': rotary_dim, 'is_neox': is_neox,
+        'offsets': offsets,
+    }
+    fell_back('rotary_embedding', 'golden', arguments)
     return kernel_golden(
         positions, query, key, cos_sin_cache, head_size, rotary_dim, is_neox, offsets,
     )

@@ -4,7 +4,9 @@
 # upstream's kernel is compiled at run time and needs CUDA and C++20
 
 from torch import bfloat16, float16, float32
-from torch.compiler import is_compiling
+
+# True while torch.compile traces; torch's `is_compiling`, for export too, costs a call more.
+from torch.compiler import is_dynamo_compiling as is_compiling
 
 from kunlun_adapt.golden.activation import silu_and_mul as kernel_golden
 from kunlun_adapt.kernels.activation import swiglu as kernel_xpu_swiglu
@@ -19,18 +21,18 @@ def serve_silu_and_mul(x):
     # operator_recipes/activation.yaml:14
     # run by the op that torch.compile sees
     out = None
+    x_dtype = x.dtype
     # operator_recipes/activation.yaml:48
     # xpu_swiglu
-    if x.dtype in (float16, bfloat16, float32):
+    if (x_dtype is float16 or x_dtype is bfloat16 or x_dtype is float32):
         served[0] += 1
         return kernel_xpu_swiglu(x.contiguous(), out)
     # operator_recipes/activation.yaml:54
     # golden (fallback)
     # dtypes that the vendor's op does not take
     served[1] += 1
-    if served[1] == 1:
-        arguments = {'x': x, 'out': out}
-        fell_back('silu_and_mul', 'golden', arguments)
+    arguments = {'x': x, 'out': out}
+    fell_back('silu_and_mul', 'golden', arguments)
     return kernel_golden(x, out)
 
 
@@ -62,18 +64,18 @@ def bind_silu_and_mul(input, out=None, expert_ids=None, expert_step=1):
         if out is not None:
             result = out.copy_(result)
         return result
+    x_dtype = x.dtype
     # operator_recipes/activation.yaml:48
     # xpu_swiglu
-    if x.dtype in (float16, bfloat16, float32):
+    if (x_dtype is float16 or x_dtype is bfloat16 or x_dtype is float32):
         served[0] += 1
         return kernel_xpu_swiglu(x.contiguous(), out)
     # operator_recipes/activation.yaml:54
     # golden (fallback)
     # dtypes that the vendor's op does not take
     served[1] += 1
-    if served[1] == 1:
-        arguments = {'x': x, 'out': out}
-        fell_back('silu_and_mul', 'golden', arguments)
+    arguments = {'x': x, 'out': out}
+    fell_back('silu_and_mul', 'golden', arguments)
     return kernel_golden(x, out)
 
 
@@ -88,16 +90,16 @@ def bind_SiluAndMul(self, x):
         if out is not None:
             result = out.copy_(result)
         return result
+    x_dtype = x.dtype
     # operator_recipes/activation.yaml:48
     # xpu_swiglu
-    if x.dtype in (float16, bfloat16, float32):
+    if (x_dtype is float16 or x_dtype is bfloat16 or x_dtype is float32):
         served[0] += 1
         return kernel_xpu_swiglu(x.contiguous(), out)
     # operator_recipes/activation.yaml:54
     # golden (fallback)
     # dtypes that the vendor's op does not take
     served[1] += 1
-    if served[1] == 1:
-        arguments = {'x': x, 'out': out}
-        fell_back('silu_and_mul', 'golden', arguments)
+    arguments = {'x': x, 'out': out}
+    fell_back('silu_and_mul', 'golden', arguments)
     return kernel_golden(x, out)

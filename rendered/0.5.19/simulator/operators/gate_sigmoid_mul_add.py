@@ -4,7 +4,8 @@
 # the shared expert's gate added onto the routed experts; upstream launches a Triton kernel on
 # every platform
 
-from torch.compiler import is_compiling
+# True while torch.compile traces; torch's `is_compiling`, for export too, costs a call more.
+from torch.compiler import is_dynamo_compiling as is_compiling
 
 from kunlun_adapt.golden.elementwise import gate_sigmoid_mul_add as kernel_golden
 from kunlun_adapt.runtime.dispatch import fell_back, tally
@@ -20,11 +21,10 @@ def serve_gate_sigmoid_mul_add(hidden, gate_weight, shared, total):
     # golden (fallback)
     # no vendor op for it is known from public call sites
     served[0] += 1
-    if served[0] == 1:
-        arguments = {
-            'hidden': hidden, 'gate_weight': gate_weight, 'shared': shared, 'total': total,
-        }
-        fell_back('gate_sigmoid_mul_add', 'golden', arguments)
+    arguments = {
+        'hidden': hidden, 'gate_weight': gate_weight, 'shared': shared, 'total': total,
+    }
+    fell_back('gate_sigmoid_mul_add', 'golden', arguments)
     return kernel_golden(hidden, gate_weight, shared, total)
 
 
@@ -41,7 +41,9 @@ def bind_fused_gate_sigmoid_mul_add(
 ):
     # operator_recipes/elementwise.yaml:46
     # sglang.kernels.ops.elementwise.elementwise.fused_gate_sigmoid_mul_add (function)
-    hidden, shared, total = hidden_states, shared_output, final_hidden_states
+    hidden = hidden_states
+    shared = shared_output
+    total = final_hidden_states
     if is_compiling():
         # One op, that nothing looks into.
         return op_gate_sigmoid_mul_add(hidden, gate_weight, shared, total)
@@ -49,9 +51,8 @@ def bind_fused_gate_sigmoid_mul_add(
     # golden (fallback)
     # no vendor op for it is known from public call sites
     served[0] += 1
-    if served[0] == 1:
-        arguments = {
-            'hidden': hidden, 'gate_weight': gate_weight, 'shared': shared, 'total': total,
-        }
-        fell_back('gate_sigmoid_mul_add', 'golden', arguments)
+    arguments = {
+        'hidden': hidden, 'gate_weight': gate_weight, 'shared': shared, 'total': total,
+    }
+    fell_back('gate_sigmoid_mul_add', 'golden', arguments)
     return kernel_golden(hidden, gate_weight, shared, total)

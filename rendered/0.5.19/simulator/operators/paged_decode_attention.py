@@ -5,7 +5,9 @@
 # Triton
 
 from torch import bfloat16, float16, float32
-from torch.compiler import is_compiling
+
+# True while torch.compile traces; torch's `is_compiling`, for export too, costs a call more.
+from torch.compiler import is_dynamo_compiling as is_compiling
 
 from kunlun_adapt.golden.attention import paged_decode_attention as kernel_golden
 from kunlun_adapt.kernels.attention.paged import decode_paged as kernel_xpu_paged
@@ -27,12 +29,13 @@ def serve_paged_decode_attention(
     head_dim = q.shape[3]
     q_len = q.shape[1]
     spare_width = (q.shape[3] - value_cache.shape[3])
+    q_dtype = q.dtype
     # operator_recipes/attention.yaml:107
     # xpu_speculative
     # one kernel serves decode and several query tokens per request, with an explicit scale
     if (
         _op_kunlun_ops_speculative_attention
-        and q.dtype in (float32, float16, bfloat16)
+        and (q_dtype is float32 or q_dtype is float16 or q_dtype is bfloat16)
         and head_dim in (32, 64, 80, 96, 112, 120, 128, 192, 256, 512)
         and spare_width == 0
     ):
@@ -47,7 +50,7 @@ def serve_paged_decode_attention(
     # width is fixed at 128
     if (
         _op_kunlun_ops_paged_attention
-        and q.dtype in (float32, float16, bfloat16)
+        and (q_dtype is float32 or q_dtype is float16 or q_dtype is bfloat16)
         and q_len == 1
         and head_dim == 128
         and spare_width == 0
@@ -63,13 +66,12 @@ def serve_paged_decode_attention(
     # golden (fallback)
     if q.ndim == 4:
         served[2] += 1
-        if served[2] == 1:
-            arguments = {
-                'q': q, 'key_cache': key_cache, 'value_cache': value_cache, 'out': out,
-                'block_table': block_table, 'seq_lens_cpu': seq_lens_cpu, 'seq_lens': seq_lens,
-                'max_seq_len': max_seq_len, 'scale': scale, 'window': window,
-            }
-            fell_back('paged_decode_attention', 'golden', arguments)
+        arguments = {
+            'q': q, 'key_cache': key_cache, 'value_cache': value_cache, 'out': out,
+            'block_table': block_table, 'seq_lens_cpu': seq_lens_cpu, 'seq_lens': seq_lens,
+            'max_seq_len': max_seq_len, 'scale': scale, 'window': window,
+        }
+        fell_back('paged_decode_attention', 'golden', arguments)
         return kernel_golden(
             q, key_cache, value_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len,
             scale, window,
@@ -109,12 +111,13 @@ def paged_decode_attention(
     head_dim = q.shape[3]
     q_len = q.shape[1]
     spare_width = (q.shape[3] - value_cache.shape[3])
+    q_dtype = q.dtype
     # operator_recipes/attention.yaml:107
     # xpu_speculative
     # one kernel serves decode and several query tokens per request, with an explicit scale
     if (
         _op_kunlun_ops_speculative_attention
-        and q.dtype in (float32, float16, bfloat16)
+        and (q_dtype is float32 or q_dtype is float16 or q_dtype is bfloat16)
         and head_dim in (32, 64, 80, 96, 112, 120, 128, 192, 256, 512)
         and spare_width == 0
     ):
@@ -129,7 +132,7 @@ def paged_decode_attention(
     # width is fixed at 128
     if (
         _op_kunlun_ops_paged_attention
-        and q.dtype in (float32, float16, bfloat16)
+        and (q_dtype is float32 or q_dtype is float16 or q_dtype is bfloat16)
         and q_len == 1
         and head_dim == 128
         and spare_width == 0
@@ -145,13 +148,12 @@ def paged_decode_attention(
     # golden (fallback)
     if q.ndim == 4:
         served[2] += 1
-        if served[2] == 1:
-            arguments = {
-                'q': q, 'key_cache': key_cache, 'value_cache': value_cache, 'out': out,
-                'block_table': block_table, 'seq_lens_cpu': seq_lens_cpu, 'seq_lens': seq_lens,
-                'max_seq_len': max_seq_len, 'scale': scale, 'window': window,
-            }
-            fell_back('paged_decode_attention', 'golden', arguments)
+        arguments = {
+            'q': q, 'key_cache': key_cache, 'value_cache': value_cache, 'out': out,
+            'block_table': block_table, 'seq_lens_cpu': seq_lens_cpu, 'seq_lens': seq_lens,
+            'max_seq_len': max_seq_len, 'scale': scale, 'window': window,
+        }
+        fell_back('paged_decode_attention', 'golden', arguments)
         return kernel_golden(
             q, key_cache, value_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len,
             scale, window,

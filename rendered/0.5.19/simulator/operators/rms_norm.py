@@ -4,7 +4,9 @@
 # every layer norms its input, with and without the residual sum; upstream's kernels are CUDA
 
 from torch import bfloat16, float16, float32
-from torch.compiler import is_compiling
+
+# True while torch.compile traces; torch's `is_compiling`, for export too, costs a call more.
+from torch.compiler import is_dynamo_compiling as is_compiling
 
 from kunlun_adapt.golden.norm import rms_norm as kernel_golden
 from kunlun_adapt.kernels.norm import add_rmsnorm as kernel_xpu_add_rmsnorm
@@ -23,14 +25,15 @@ def serve_rms_norm(
     # operator_recipes/norm.yaml:20
     # run by the op that torch.compile sees
     out_dtype = None
+    x_dtype = x.dtype
     # operator_recipes/norm.yaml:44
     # xpu_rmsnorm
     if (
-        x.dtype in (float16, bfloat16, float32)
-        and residual is None
+        residual is None
         and variance_size is None
         and cast_first is False
         and out_dtype is None
+        and (x_dtype is float16 or x_dtype is bfloat16 or x_dtype is float32)
     ):
         served[0] += 1
         return kernel_xpu_rmsnorm(
@@ -41,13 +44,13 @@ def serve_rms_norm(
     # xpu_add_rmsnorm
     # the sum and its norm in one pass
     if (
-        x.dtype in (float16, bfloat16, float32)
-        and residual is not None
+        residual is not None
         and post_residual_addition is None
         and variance_size is None
         and cast_first is False
         and fp32_residual is False
         and out_dtype is None
+        and (x_dtype is float16 or x_dtype is bfloat16 or x_dtype is float32)
     ):
         served[1] += 1
         return kernel_xpu_add_rmsnorm(
@@ -58,13 +61,12 @@ def serve_rms_norm(
     # golden (fallback)
     # partial variance, early rounding, a second addend: few models, no vendor op
     served[2] += 1
-    if served[2] == 1:
-        arguments = {
-            'x': x, 'weight': weight, 'eps': eps, 'residual': residual,
-            'post_residual_addition': post_residual_addition, 'variance_size': variance_size,
-            'cast_first': cast_first, 'fp32_residual': fp32_residual, 'out_dtype': out_dtype,
-        }
-        fell_back('rms_norm', 'golden', arguments)
+    arguments = {
+        'x': x, 'weight': weight, 'eps': eps, 'residual': residual,
+        'post_residual_addition': post_residual_addition, 'variance_size': variance_size,
+        'cast_first': cast_first, 'fp32_residual': fp32_residual, 'out_dtype': out_dtype,
+    }
+    fell_back('rms_norm', 'golden', arguments)
     return kernel_golden(
         x, weight, eps, residual, post_residual_addition, variance_size, cast_first,
         fp32_residual, out_dtype,
@@ -93,21 +95,12 @@ op_rms_norm = traced_op(
 def bind_RMSNorm(self, x, residual=None, post_residual_addition=None, quant_linear=None):
     # operator_recipes/norm.yaml:36
     # sglang.srt.layers.layernorm.RMSNorm (oot_forward)
-    (
-        weight,
-        eps,
-        variance_size,
-        cast_first,
-        fp32_residual,
-        out_dtype,
-    ) = (
-        self.weight,
-        self.variance_epsilon,
-        self.variance_size_override,
-        self.cast_x_before_out_mul,
-        self.fp32_residual,
-        self.override_orig_dtype,
-    )
+    weight = self.weight
+    eps = self.variance_epsilon
+    variance_size = self.variance_size_override
+    cast_first = self.cast_x_before_out_mul
+    fp32_residual = self.fp32_residual
+    out_dtype = self.override_orig_dtype
     if is_compiling() and out_dtype is None:
         # One op, that nothing looks into.
         result = op_rms_norm(
@@ -116,17 +109,17 @@ def bind_RMSNorm(self, x, residual=None, post_residual_addition=None, quant_line
         )
         result = result[0] if len(result) == 1 else (*result,)
         return result
+    x_dtype = x.dtype
     # operator_recipes/norm.yaml:44
     # xpu_rmsnorm
     if (
-        x.dtype in (float16, bfloat16, float32)
-        and residual is None
+        residual is None
         and variance_size is None
         and cast_first is False
         and out_dtype is None
+        and (x_dtype is float16 or x_dtype is bfloat16 or x_dtype is float32)
     ):
-        if not is_compiling():
-            served[0] += 1
+        served[0] += 1
         return kernel_xpu_rmsnorm(
             x.contiguous(), weight, eps, residual, post_residual_addition, variance_size,
             cast_first, fp32_residual, out_dtype,
@@ -135,16 +128,15 @@ def bind_RMSNorm(self, x, residual=None, post_residual_addition=None, quant_line
     # xpu_add_rmsnorm
     # the sum and its norm in one pass
     if (
-        x.dtype in (float16, bfloat16, float32)
-        and residual is not None
+        residual is not None
         and post_residual_addition is None
         and variance_size is None
         and cast_first is False
         and fp32_residual is False
         and out_dtype is None
+        and (x_dtype is float16 or x_dtype is bfloat16 or x_dtype is float32)
     ):
-        if not is_compiling():
-            served[1] += 1
+        served[1] += 1
         return kernel_xpu_add_rmsnorm(
             x.contiguous(), weight, eps, residual.contiguous(), post_residual_addition,
             variance_size, cast_first, fp32_residual, out_dtype,
@@ -154,14 +146,12 @@ def bind_RMSNorm(self, x, residual=None, post_residual_addition=None, quant_line
     # partial variance, early rounding, a second addend: few models, no vendor op
     if not is_compiling():
         served[2] += 1
-        if served[2] == 1:
-            arguments = {
-                'x': x, 'weight': weight, 'eps': eps, 'residual': residual,
-                'post_residual_addition': post_residual_addition,
-                'variance_size': variance_size, 'cast_first': cast_first,
-                'fp32_residual': fp32_residual, 'out_dtype': out_dtype,
-            }
-            fell_back('rms_norm', 'golden', arguments)
+        arguments = {
+            'x': x, 'weight': weight, 'eps': eps, 'residual': residual,
+            'post_residual_addition': post_residual_addition, 'variance_size': variance_size,
+            'cast_first': cast_first, 'fp32_residual': fp32_residual, 'out_dtype': out_dtype,
+        }
+        fell_back('rms_norm', 'golden', arguments)
     return kernel_golden(
         x, weight, eps, residual, post_residual_addition, variance_size, cast_first,
         fp32_residual, out_dtype,

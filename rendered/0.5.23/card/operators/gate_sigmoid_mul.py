@@ -3,7 +3,8 @@
 # gate_sigmoid_mul
 # the shared expert's gate; upstream launches a Triton kernel on every platform
 
-from torch.compiler import is_compiling
+# True while torch.compile traces; torch's `is_compiling`, for export too, costs a call more.
+from torch.compiler import is_dynamo_compiling as is_compiling
 
 from kunlun_adapt.golden.elementwise import gate_sigmoid_mul as kernel_golden
 from kunlun_adapt.runtime.dispatch import fell_back, tally
@@ -19,9 +20,8 @@ def serve_gate_sigmoid_mul(hidden, gate_weight, shared):
     # golden (fallback)
     # no vendor op for it is known from public call sites
     served[0] += 1
-    if served[0] == 1:
-        arguments = {'hidden': hidden, 'gate_weight': gate_weight, 'shared': shared}
-        fell_back('gate_sigmoid_mul', 'golden', arguments)
+    arguments = {'hidden': hidden, 'gate_weight': gate_weight, 'shared': shared}
+    fell_back('gate_sigmoid_mul', 'golden', arguments)
     return kernel_golden(hidden, gate_weight, shared)
 
 
@@ -41,7 +41,8 @@ op_gate_sigmoid_mul = traced_op(
 def bind_fused_gate_sigmoid_mul(hidden_states, gate_weight, shared_output):
     # operator_recipes/elementwise.yaml:16
     # sglang.kernels.ops.elementwise.elementwise.fused_gate_sigmoid_mul (function)
-    hidden, shared = hidden_states, shared_output
+    hidden = hidden_states
+    shared = shared_output
     if is_compiling():
         # One op, that nothing looks into.
         result = op_gate_sigmoid_mul(hidden, gate_weight, shared)
@@ -51,7 +52,6 @@ def bind_fused_gate_sigmoid_mul(hidden_states, gate_weight, shared_output):
     # golden (fallback)
     # no vendor op for it is known from public call sites
     served[0] += 1
-    if served[0] == 1:
-        arguments = {'hidden': hidden, 'gate_weight': gate_weight, 'shared': shared}
-        fell_back('gate_sigmoid_mul', 'golden', arguments)
+    arguments = {'hidden': hidden, 'gate_weight': gate_weight, 'shared': shared}
+    fell_back('gate_sigmoid_mul', 'golden', arguments)
     return kernel_golden(hidden, gate_weight, shared)

@@ -5,7 +5,9 @@
 # kernels are CUDA or Triton
 
 from torch import bfloat16, float16, float32
-from torch.compiler import is_compiling
+
+# True while torch.compile traces; torch's `is_compiling`, for export too, costs a call more.
+from torch.compiler import is_dynamo_compiling as is_compiling
 
 from kunlun_adapt.golden.mla import mla_decode_attention as kernel_golden
 from kunlun_adapt.kernels.attention.mla import decode_indexed as kernel_xpu_mla_indexed
@@ -27,12 +29,13 @@ def serve_mla_decode_attention(
     rank = out.shape[3]
     width = q.shape[3]
     index_entries = ((q.shape[0] * q.shape[1]) * max_seq_len)
+    q_dtype = q.dtype
     # operator_recipes/mla.yaml:31
     # xpu_mla_indexed
     # the vendor's latent decode; it takes 16-bit caches, a latent width of 512 + 64 and at most
     # two query tokens (T42), and a slot list instead of a block table
     if (
-        q.dtype in (float16, bfloat16)
+        (q_dtype is float16 or q_dtype is bfloat16)
         and q_len <= 2
         and rank == 512
         and width == 576
@@ -46,7 +49,7 @@ def serve_mla_decode_attention(
     # operator_recipes/mla.yaml:45
     # xpu_mla_paged
     # the latent form of the paged kernel, for float32, other widths and long contexts
-    if q.dtype in (float32, float16, bfloat16) and q_len == 1:
+    if (q_dtype is float32 or q_dtype is float16 or q_dtype is bfloat16) and q_len == 1:
         served[1] += 1
         return kernel_xpu_mla_paged(
             q.contiguous(), kv_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len,
@@ -56,13 +59,12 @@ def serve_mla_decode_attention(
     # golden (fallback)
     if q.ndim == 4:
         served[2] += 1
-        if served[2] == 1:
-            arguments = {
-                'q': q, 'kv_cache': kv_cache, 'out': out, 'block_table': block_table,
-                'seq_lens_cpu': seq_lens_cpu, 'seq_lens': seq_lens, 'max_seq_len': max_seq_len,
-                'scale': scale,
-            }
-            fell_back('mla_decode_attention', 'golden', arguments)
+        arguments = {
+            'q': q, 'kv_cache': kv_cache, 'out': out, 'block_table': block_table,
+            'seq_lens_cpu': seq_lens_cpu, 'seq_lens': seq_lens, 'max_seq_len': max_seq_len,
+            'scale': scale,
+        }
+        fell_back('mla_decode_attention', 'golden', arguments)
         return kernel_golden(
             q, kv_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len, scale,
         )
@@ -99,12 +101,13 @@ def mla_decode_attention(
     rank = out.shape[3]
     width = q.shape[3]
     index_entries = ((q.shape[0] * q.shape[1]) * max_seq_len)
+    q_dtype = q.dtype
     # operator_recipes/mla.yaml:31
     # xpu_mla_indexed
     # the vendor's latent decode; it takes 16-bit caches, a latent width of 512 + 64 and at most
     # two query tokens (T42), and a slot list instead of a block table
     if (
-        q.dtype in (float16, bfloat16)
+        (q_dtype is float16 or q_dtype is bfloat16)
         and q_len <= 2
         and rank == 512
         and width == 576
@@ -118,7 +121,7 @@ def mla_decode_attention(
     # operator_recipes/mla.yaml:45
     # xpu_mla_paged
     # the latent form of the paged kernel, for float32, other widths and long contexts
-    if q.dtype in (float32, float16, bfloat16) and q_len == 1:
+    if (q_dtype is float32 or q_dtype is float16 or q_dtype is bfloat16) and q_len == 1:
         served[1] += 1
         return kernel_xpu_mla_paged(
             q.contiguous(), kv_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len,
@@ -128,13 +131,12 @@ def mla_decode_attention(
     # golden (fallback)
     if q.ndim == 4:
         served[2] += 1
-        if served[2] == 1:
-            arguments = {
-                'q': q, 'kv_cache': kv_cache, 'out': out, 'block_table': block_table,
-                'seq_lens_cpu': seq_lens_cpu, 'seq_lens': seq_lens, 'max_seq_len': max_seq_len,
-                'scale': scale,
-            }
-            fell_back('mla_decode_attention', 'golden', arguments)
+        arguments = {
+            'q': q, 'kv_cache': kv_cache, 'out': out, 'block_table': block_table,
+            'seq_lens_cpu': seq_lens_cpu, 'seq_lens': seq_lens, 'max_seq_len': max_seq_len,
+            'scale': scale,
+        }
+        fell_back('mla_decode_attention', 'golden', arguments)
         return kernel_golden(
             q, kv_cache, out, block_table, seq_lens_cpu, seq_lens, max_seq_len, scale,
         )

@@ -4,7 +4,9 @@
 # prompts, chunks of prompts and mixed batches; upstream's own kernels for it are Triton or CUDA
 
 from torch import bfloat16, float16, float32
-from torch.compiler import is_compiling
+
+# True while torch.compile traces; torch's `is_compiling`, for export too, costs a call more.
+from torch.compiler import is_dynamo_compiling as is_compiling
 
 from kunlun_adapt.golden.attention import paged_prefill_attention as kernel_golden
 from kunlun_adapt.kernels.attention.paged import prefill_paged as kernel_xpu_prefill_paged
@@ -28,11 +30,12 @@ def serve_paged_prefill_attention(
     prefix_tokens = (kv_total - q_total)
     head_dim = q.shape[2]
     spare_width = (q.shape[2] - value.shape[2])
+    q_dtype = q.dtype
     # operator_recipes/attention.yaml:35
     # xpu_prefill_raw
     # without a cached prefix the new rows are all there is, so the cache is not read back (T30)
     if (
-        q.dtype in (float32, float16, bfloat16)
+        (q_dtype is float32 or q_dtype is float16 or q_dtype is bfloat16)
         and prefix_tokens == 0
         and head_dim in (32, 64, 80, 96, 112, 120, 128, 192, 256, 512)
         and spare_width >= 0
@@ -49,7 +52,7 @@ def serve_paged_prefill_attention(
     # xpu_prefill_paged
     # a prefix hit, a later chunk or a mixed batch reads keys and values of earlier steps (T30)
     if (
-        q.dtype in (float32, float16, bfloat16)
+        (q_dtype is float32 or q_dtype is float16 or q_dtype is bfloat16)
         and prefix_tokens > 0
         and head_dim in (32, 64, 80, 96, 112, 120, 128, 192, 256, 512)
         and spare_width == 0
@@ -67,15 +70,13 @@ def serve_paged_prefill_attention(
         if is_capturing():
             raise refuse_capture('paged_prefill_attention', 'golden')
         served[2] += 1
-        if served[2] == 1:
-            arguments = {
-                'q': q, 'key': key, 'value': value, 'key_cache': key_cache,
-                'value_cache': value_cache, 'out': out, 'block_table': block_table,
-                'q_lod_cpu': q_lod_cpu, 'q_lod': q_lod, 'kv_lod_cpu': kv_lod_cpu,
-                'kv_lod': kv_lod, 'q_total': q_total, 'kv_total': kv_total, 'scale': scale,
-                'window': window,
-            }
-            fell_back('paged_prefill_attention', 'golden', arguments)
+        arguments = {
+            'q': q, 'key': key, 'value': value, 'key_cache': key_cache,
+            'value_cache': value_cache, 'out': out, 'block_table': block_table,
+            'q_lod_cpu': q_lod_cpu, 'q_lod': q_lod, 'kv_lod_cpu': kv_lod_cpu, 'kv_lod': kv_lod,
+            'q_total': q_total, 'kv_total': kv_total, 'scale': scale, 'window': window,
+        }
+        fell_back('paged_prefill_attention', 'golden', arguments)
         return kernel_golden(
             q, key, value, key_cache, value_cache, out, block_table, q_lod_cpu, q_lod,
             kv_lod_cpu, kv_lod, q_total, kv_total, scale, window,
@@ -116,11 +117,12 @@ def paged_prefill_attention(
     prefix_tokens = (kv_total - q_total)
     head_dim = q.shape[2]
     spare_width = (q.shape[2] - value.shape[2])
+    q_dtype = q.dtype
     # operator_recipes/attention.yaml:35
     # xpu_prefill_raw
     # without a cached prefix the new rows are all there is, so the cache is not read back (T30)
     if (
-        q.dtype in (float32, float16, bfloat16)
+        (q_dtype is float32 or q_dtype is float16 or q_dtype is bfloat16)
         and prefix_tokens == 0
         and head_dim in (32, 64, 80, 96, 112, 120, 128, 192, 256, 512)
         and spare_width >= 0
@@ -137,7 +139,7 @@ def paged_prefill_attention(
     # xpu_prefill_paged
     # a prefix hit, a later chunk or a mixed batch reads keys and values of earlier steps (T30)
     if (
-        q.dtype in (float32, float16, bfloat16)
+        (q_dtype is float32 or q_dtype is float16 or q_dtype is bfloat16)
         and prefix_tokens > 0
         and head_dim in (32, 64, 80, 96, 112, 120, 128, 192, 256, 512)
         and spare_width == 0
@@ -155,15 +157,13 @@ def paged_prefill_attention(
         if is_capturing():
             raise refuse_capture('paged_prefill_attention', 'golden')
         served[2] += 1
-        if served[2] == 1:
-            arguments = {
-                'q': q, 'key': key, 'value': value, 'key_cache': key_cache,
-                'value_cache': value_cache, 'out': out, 'block_table': block_table,
-                'q_lod_cpu': q_lod_cpu, 'q_lod': q_lod, 'kv_lod_cpu': kv_lod_cpu,
-                'kv_lod': kv_lod, 'q_total': q_total, 'kv_total': kv_total, 'scale': scale,
-                'window': window,
-            }
-            fell_back('paged_prefill_attention', 'golden', arguments)
+        arguments = {
+            'q': q, 'key': key, 'value': value, 'key_cache': key_cache,
+            'value_cache': value_cache, 'out': out, 'block_table': block_table,
+            'q_lod_cpu': q_lod_cpu, 'q_lod': q_lod, 'kv_lod_cpu': kv_lod_cpu, 'kv_lod': kv_lod,
+            'q_total': q_total, 'kv_total': kv_total, 'scale': scale, 'window': window,
+        }
+        fell_back('paged_prefill_attention', 'golden', arguments)
         return kernel_golden(
             q, key, value, key_cache, value_cache, out, block_table, q_lod_cpu, q_lod,
             kv_lod_cpu, kv_lod, q_total, kv_total, scale, window,

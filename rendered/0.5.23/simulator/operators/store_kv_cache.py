@@ -4,7 +4,9 @@
 # every layer writes its new keys and values; upstream's writer is a CUDA JIT kernel
 
 from torch import bfloat16, float16, float32
-from torch.compiler import is_compiling
+
+# True while torch.compile traces; torch's `is_compiling`, for export too, costs a call more.
+from torch.compiler import is_dynamo_compiling as is_compiling
 
 from kunlun_adapt.golden.kv_cache import store_kv_cache as kernel_golden
 from kunlun_adapt.kernels.kv_cache.store import store_flash as kernel_xpu_store_flash
@@ -21,12 +23,13 @@ def serve_store_kv_cache(key, value, key_cache, value_cache, slots):
     # operator_recipes/kv_cache.yaml:17
     # run by the op that torch.compile sees
     spare_width = (key.shape[2] - value.shape[2])
+    key_dtype = key.dtype
     # operator_recipes/kv_cache.yaml:34
     # xpu_store_flash
     # the writer that names its layout, so that ours cannot be misread
     if (
         _op_kunlun_ops_reshape_and_cache_flash
-        and key.dtype in (float32, float16, bfloat16)
+        and (key_dtype is float32 or key_dtype is float16 or key_dtype is bfloat16)
         and spare_width == 0
     ):
         served[0] += 1
@@ -39,7 +42,7 @@ def serve_store_kv_cache(key, value, key_cache, value_cache, slots):
     # stacks that only have the older writer
     if (
         _op_kunlun_ops_reshape_and_cache
-        and key.dtype in (float32, float16, bfloat16)
+        and (key_dtype is float32 or key_dtype is float16 or key_dtype is bfloat16)
         and spare_width == 0
     ):
         served[1] += 1
@@ -50,12 +53,11 @@ def serve_store_kv_cache(key, value, key_cache, value_cache, slots):
     # golden (fallback)
     if key.ndim == 3:
         served[2] += 1
-        if served[2] == 1:
-            arguments = {
-                'key': key, 'value': value, 'key_cache': key_cache, 'value_cache': value_cache,
-                'slots': slots,
-            }
-            fell_back('store_kv_cache', 'golden', arguments)
+        arguments = {
+            'key': key, 'value': value, 'key_cache': key_cache, 'value_cache': value_cache,
+            'slots': slots,
+        }
+        fell_back('store_kv_cache', 'golden', arguments)
         return kernel_golden(key, value, key_cache, value_cache, slots)
     arguments = {
         'key': key, 'value': value, 'key_cache': key_cache, 'value_cache': value_cache,
@@ -80,12 +82,13 @@ def store_kv_cache(key, value, key_cache, value_cache, slots):
         # One op, that nothing looks into.
         return op_store_kv_cache(key, value, key_cache, value_cache, slots)
     spare_width = (key.shape[2] - value.shape[2])
+    key_dtype = key.dtype
     # operator_recipes/kv_cache.yaml:34
     # xpu_store_flash
     # the writer that names its layout, so that ours cannot be misread
     if (
         _op_kunlun_ops_reshape_and_cache_flash
-        and key.dtype in (float32, float16, bfloat16)
+        and (key_dtype is float32 or key_dtype is float16 or key_dtype is bfloat16)
         and spare_width == 0
     ):
         served[0] += 1
@@ -98,7 +101,7 @@ def store_kv_cache(key, value, key_cache, value_cache, slots):
     # stacks that only have the older writer
     if (
         _op_kunlun_ops_reshape_and_cache
-        and key.dtype in (float32, float16, bfloat16)
+        and (key_dtype is float32 or key_dtype is float16 or key_dtype is bfloat16)
         and spare_width == 0
     ):
         served[1] += 1
@@ -109,12 +112,11 @@ def store_kv_cache(key, value, key_cache, value_cache, slots):
     # golden (fallback)
     if key.ndim == 3:
         served[2] += 1
-        if served[2] == 1:
-            arguments = {
-                'key': key, 'value': value, 'key_cache': key_cache, 'value_cache': value_cache,
-                'slots': slots,
-            }
-            fell_back('store_kv_cache', 'golden', arguments)
+        arguments = {
+            'key': key, 'value': value, 'key_cache': key_cache, 'value_cache': value_cache,
+            'slots': slots,
+        }
+        fell_back('store_kv_cache', 'golden', arguments)
         return kernel_golden(key, value, key_cache, value_cache, slots)
     arguments = {
         'key': key, 'value': value, 'key_cache': key_cache, 'value_cache': value_cache,

@@ -4,7 +4,9 @@
 # every layer writes one latent row per token; upstream's writer is a Triton kernel
 
 from torch import bfloat16, float16, float32
-from torch.compiler import is_compiling
+
+# True while torch.compile traces; torch's `is_compiling`, for export too, costs a call more.
+from torch.compiler import is_dynamo_compiling as is_compiling
 
 from kunlun_adapt.golden.kv_cache import store_mla_cache as kernel_golden
 from kunlun_adapt.kernels.kv_cache.store import store_mla_concat as kernel_xpu_mla_concat
@@ -20,10 +22,11 @@ served = tally('store_mla_cache', ('xpu_mla_concat', 'xpu_mla_scatter', 'golden'
 def serve_store_mla_cache(latent, rope, kv_cache, slots):
     # operator_recipes/kv_cache.yaml:74
     # run by the op that torch.compile sees
+    latent_dtype = latent.dtype
     # operator_recipes/kv_cache.yaml:88
     # xpu_mla_concat
     # the vendor's writer for 16-bit latent caches of the usual width
-    if latent.dtype in (float16, bfloat16) and rope is not None:
+    if rope is not None and (latent_dtype is float16 or latent_dtype is bfloat16):
         served[0] += 1
         return kernel_xpu_mla_concat(
             latent.contiguous(), rope.contiguous(), kv_cache, slots,
@@ -31,7 +34,7 @@ def serve_store_mla_cache(latent, rope, kv_cache, slots):
     # operator_recipes/kv_cache.yaml:94
     # xpu_mla_scatter
     # copies rows of any one dtype, float32 included; wants both halves (T43)
-    if latent.dtype is float32 and rope is not None:
+    if rope is not None and latent_dtype is float32:
         served[1] += 1
         return kernel_xpu_mla_scatter(
             latent.contiguous(), rope.contiguous(), kv_cache, slots,
@@ -40,9 +43,8 @@ def serve_store_mla_cache(latent, rope, kv_cache, slots):
     # golden (fallback)
     if latent.ndim == 2:
         served[2] += 1
-        if served[2] == 1:
-            arguments = {'latent': latent, 'rope': rope, 'kv_cache': kv_cache, 'slots': slots}
-            fell_back('store_mla_cache', 'golden', arguments)
+        arguments = {'latent': latent, 'rope': rope, 'kv_cache': kv_cache, 'slots': slots}
+        fell_back('store_mla_cache', 'golden', arguments)
         return kernel_golden(latent, rope, kv_cache, slots)
     arguments = {'latent': latent, 'rope': rope, 'kv_cache': kv_cache, 'slots': slots}
     raise refuse('store_mla_cache', arguments)
@@ -62,10 +64,11 @@ def store_mla_cache(latent, rope, kv_cache, slots):
     if is_compiling():
         # One op, that nothing looks into.
         return op_store_mla_cache(latent, rope, kv_cache, slots)
+    latent_dtype = latent.dtype
     # operator_recipes/kv_cache.yaml:88
     # xpu_mla_concat
     # the vendor's writer for 16-bit latent caches of the usual width
-    if latent.dtype in (float16, bfloat16) and rope is not None:
+    if rope is not None and (latent_dtype is float16 or latent_dtype is bfloat16):
         served[0] += 1
         return kernel_xpu_mla_concat(
             latent.contiguous(), rope.contiguous(), kv_cache, slots,
@@ -73,7 +76,7 @@ def store_mla_cache(latent, rope, kv_cache, slots):
     # operator_recipes/kv_cache.yaml:94
     # xpu_mla_scatter
     # copies rows of any one dtype, float32 included; wants both halves (T43)
-    if latent.dtype is float32 and rope is not None:
+    if rope is not None and latent_dtype is float32:
         served[1] += 1
         return kernel_xpu_mla_scatter(
             latent.contiguous(), rope.contiguous(), kv_cache, slots,
@@ -82,9 +85,8 @@ def store_mla_cache(latent, rope, kv_cache, slots):
     # golden (fallback)
     if latent.ndim == 2:
         served[2] += 1
-        if served[2] == 1:
-            arguments = {'latent': latent, 'rope': rope, 'kv_cache': kv_cache, 'slots': slots}
-            fell_back('store_mla_cache', 'golden', arguments)
+        arguments = {'latent': latent, 'rope': rope, 'kv_cache': kv_cache, 'slots': slots}
+        fell_back('store_mla_cache', 'golden', arguments)
         return kernel_golden(latent, rope, kv_cache, slots)
     arguments = {'latent': latent, 'rope': rope, 'kv_cache': kv_cache, 'slots': slots}
     raise refuse('store_mla_cache', arguments)
