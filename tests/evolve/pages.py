@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -15,10 +15,12 @@ HOSTILE = (
 )
 """A text that would change the page's title if any of it ran."""
 
-CHROMIUM = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
+in_a_browser = pytest.mark.skipif(
+    CHROMIUM is None,
+    reason=f"the page is not opened: none of {', '.join(BROWSERS)} is on the PATH",
 )
-in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 
 
 class Page(HTMLParser):
@@ -45,12 +47,16 @@ class Page(HTMLParser):
         ]
 
 
-def opened(page: Path, profile: Path, **wanted: str) -> Page:
-    """The page as headless Chromium has it once its script has run."""
+def opened(page: Path, profile: Path, *, at: str = "", **wanted: str) -> Page:
+    """The page as headless Chromium has it once its script has run.
+
+    `wanted` is what its address asks the filter for, `at` the entry that it leads to.
+    """
     assert CHROMIUM is not None
     flags = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
              "--disable-background-networking", "--disable-component-update")  # fmt: skip
-    address = f"{page.as_uri()}{f'#?{urlencode(wanted)}' if wanted else ''}"
+    asked = f"#?{urlencode(wanted)}" if wanted else f"#{quote(at)}" if at else ""
+    address = f"{page.as_uri()}{asked}"
     command = [CHROMIUM, *flags, f"--user-data-dir={profile}", "--dump-dom", address]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return Page(done.stdout)

@@ -109,8 +109,9 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
 def test_the_page_shows_all_of_it() -> None:
     page = Page(render_html(DIFF))
     text = "".join(page.text)
-    for part in ("new b: (a, b), was (a)", "sglang/a.py:5", "numa", "map it in `args`", "EnvBool"):
+    for part in ("new b: (a, b), was (a)", "sglang/a.py:5", "numa", "map it in args", "EnvBool"):
         assert part in text
+    assert "<p>map it in <code>args</code></p>" in render_html(DIFF)
     changes = [a for tag, a in page.elements if tag == "article"]
     assert [a["id"] for a in changes] == ["hook/sglang.a.f", "environment/X"]
     assert [a["data-risk"] for a in changes] == ["high", "low"]
@@ -131,12 +132,22 @@ def test_the_filters_work_in_a_browser(tmp_path: Path) -> None:
     profile = tmp_path / "profile"
     everything = opened(page, profile)
     assert everything.shown("article") == ["hook/sglang.a.f", "environment/X"]
-    assert "2 changes shown" in "".join(everything.text)
+    assert "2 of 2 changes" in "".join(everything.text)
     assert opened(page, profile, text="envbool").shown("article") == ["environment/X"]
     assert opened(page, profile, risk="high,medium").shown("article") == ["hook/sglang.a.f"]
     assert opened(page, profile, landing="environment").shown("article") == ["environment/X"]
     chosen = opened(page, profile, open="1", family="host")
     assert chosen.shown("article") == ["hook/sglang.a.f"] and len(chosen.shown("li")) == 1
+
+
+@in_a_browser
+def test_a_change_is_led_to_in_a_browser(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(render_html(DIFF), encoding="utf-8")
+    seen = opened(page, tmp_path / "profile", at="hook/sglang.a.f")
+    assert [a for tag, a in seen.elements if tag == "details"] == [{"open": ""}]
+    closed = opened(page, tmp_path / "profile", at="environment/X")
+    assert [a for tag, a in closed.elements if tag == "details"] == [{}]
 
 
 @in_a_browser

@@ -226,13 +226,19 @@ def test_the_filters_work_in_a_browser(tmp_path: Path) -> None:
     page.write_text(render_html(MATRIX), encoding="utf-8")
     everything = opened(page, profile)
     assert everything.shown("tr") == ["affinity", "choices", "gate", "topk"]
-    assert "4 bindings shown" in "".join(everything.text)
+    assert "4 of 4 bindings" in "".join(everything.text)
     assert opened(page, profile, state="moved,broken").shown("tr") == ["affinity", "topk"]
     chosen = opened(page, profile, differing="1", family="host")
-    assert chosen.shown("tr") == ["affinity"] and "1 bindings shown" in "".join(chosen.text)
+    assert chosen.shown("tr") == ["affinity"] and "1 of 4 bindings" in "".join(chosen.text)
     groups = [a for tag, a in chosen.elements if tag == "tbody" and a.get("class") == "group"]
     assert ["hidden" in group for group in groups] == [False, True]
     assert opened(page, profile, text="no gate").shown("tr") == ["gate"]
+    in_the_first = opened(page, profile, state="excluded,moved", release="1")
+    assert in_the_first.shown("tr") == ["gate"]
+    assert opened(page, profile, state="moved", release="2").shown("tr") == ["affinity"]
+    led_to = opened(page, profile, at="topk")
+    assert len(led_to.shown("tr")) == 4
+    assert [a for tag, a in led_to.elements if tag == "details"] == [{}, {}, {}, {"open": ""}]
 
 
 @in_a_browser

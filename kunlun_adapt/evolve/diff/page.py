@@ -24,7 +24,15 @@ def render_html(diff: FeatureDiff) -> str:
         about=about,
         size=code_size,
         rows=code_rows,
+        pieces=pieces,
     )
+
+
+def pieces(text: str) -> list[tuple[bool, str]]:
+    """Split what is to do into prose and code: what stands between ticks, and an entry of YAML."""
+    if text.startswith("- {"):
+        return [(True, text)]
+    return [(number % 2 == 1, part) for number, part in enumerate(text.split("`")) if part]
 
 
 def code_rows(change: Change) -> list[tuple[str, str]]:

@@ -30,8 +30,14 @@ def render_html(matrix: Matrix) -> str:
             family: [_heat(matrix.of(family), index) for index in columns]
             for family in matrix.families
         },
-        broken=list(broken_lines(matrix)),
+        broken=_broken(matrix),
     )
+
+
+def _broken(matrix: Matrix) -> list[tuple[str, str]]:
+    """Return each error, and the id of the row that it leads to, "" where none is shown."""
+    shown = {row.id for row in matrix.rows}
+    return [(line, id if id in shown else "") for line, id in broken_lines(matrix)]
 
 
 def _heat(rows: tuple[Row, ...], index: int) -> tuple[str, str]:

@@ -39,8 +39,8 @@ def render_text(matrix: Matrix, *, verbose: bool = False) -> str:
         if verbose and row is not None:
             lines += (one_line(f"      {told}") for told in _notes(matrix, row))
     lines += ["", *map(one_line, _left(family_table(matrix))), "", *aligned(total_table(matrix))]
-    broken = list(broken_lines(matrix))
-    lines += ["", *(one_line(line) for line in broken)] if broken else []
+    broken = [one_line(line) for line, _ in broken_lines(matrix)]
+    lines += ["", *broken] if broken else []
     lines += ["", summary(matrix)]
     return "\n".join(lines).lstrip("\n") + "\n"
 
@@ -53,8 +53,8 @@ def render_markdown(matrix: Matrix) -> str:
         table = [["binding", *column_names(matrix)]]
         table += ([code(row.id), *_states(row)] for row in matrix.of(family))
         lines += ["", f"## {plain(family)}", "", *_pipes(table, done=True)]
-    broken = list(broken_lines(matrix))
-    lines += ["", "## Broken", "", *(f"- {plain(line)}" for line in broken)] if broken else []
+    broken = [f"- {plain(line)}" for line, _ in broken_lines(matrix)]
+    lines += ["", "## Broken", "", *broken] if broken else []
     return "\n".join(lines) + "\n"
 
 
@@ -120,12 +120,13 @@ def _number(count: int, of: str) -> str:
     return f"{count} {of}{'' if count == 1 else 's'}"
 
 
-def broken_lines(matrix: Matrix) -> Iterator[str]:
-    """Yield each error, with the release and what it is about."""
+def broken_lines(matrix: Matrix) -> Iterator[tuple[str, str]]:
+    """Yield each error with its release, and the binding that it is about, "" for none."""
     for column in matrix.columns:
         for error in column.errors:
-            about = error.binding or "no binding"
-            yield f"sglang {column.release}: {about}: {error.code}: {error.message}"
+            id = error.binding or ""
+            said = f"{id or 'no binding'}: {error.code}: {error.message}"
+            yield f"sglang {column.release}: {said}", id
 
 
 def _notes(matrix: Matrix, row: Row) -> Iterator[str]:
