@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from packaging.version import Version
 from typer.testing import CliRunner
 
 from kunlun_adapt.cli import app
+from kunlun_adapt.documents import in_range, load_catalog
+from kunlun_adapt.upstream import read_lock
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGLISH, CHINESE = "README.md", "README_zh.md"
@@ -129,6 +132,17 @@ def test_every_named_make_target_exists(name: str) -> None:
     targets = set(MAKE_TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
     assert named >= PROMISED_TARGETS
     assert named <= targets
+
+
+def test_the_matrix_has_a_row_for_each_locked_release() -> None:
+    """That its numbers are right is for the test that runs the command which makes it."""
+    (shown,) = [example for example in examples() if example.command.startswith("matrix")]
+    rows = [line.split()[0] for line in shown.output.splitlines()[1:]]
+    assert rows == sorted(rows, key=Version)
+    catalog = load_catalog(ROOT)
+    assert catalog.platform_map is not None
+    assert all(in_range(catalog.platform_map.model.sglang, row) for row in rows)
+    assert rows and set(rows) >= set(read_lock(ROOT / "adapt.lock").releases)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import typer.main
 from typer.testing import CliRunner
 
 from kunlun_adapt.cli import app
@@ -60,7 +61,9 @@ def test_every_named_type_is_explained(pages: ModuleType) -> None:
 
 def test_every_command_and_option_is_listed(pages: ModuleType) -> None:
     text = pages.commands_page()
-    for command in ("validate", "render", "list", "explain", "lock", "schema", "serve"):
+    commands = getattr(typer.main.get_command(app), "commands", {})
+    assert {"validate", "diff", "retarget", "matrix", "adopt", "watch"} <= commands.keys()
+    for command in commands:
         assert f"## `kunlun-adapt {command}`\n" in text
     for option in (
         "--select",
@@ -69,6 +72,9 @@ def test_every_command_and_option_is_listed(pages: ModuleType) -> None:
         "--against",
         "--beyond-claims",
         "--run-dir",
+        "--dry-run",
+        "--counts",
+        "--since",
     ):
         assert f"`{option}`" in text, option
 
