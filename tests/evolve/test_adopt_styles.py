@@ -88,7 +88,8 @@ def register():
     }
     assert hooks(found)[AFFINITY]["takes"] == "arguments"
     assert hooks(found)[AFFINITY]["why"].startswith("Ours. (ours/")
-    assert left(found) == []
+    # The helpers that this statement leaves alone are no more than mentioned.
+    assert {reason for reason, _, _ in left(found)} <= {"unreached"}
 
 
 @pytest.mark.parametrize("kind", ["before", "after", "around", "replace"])

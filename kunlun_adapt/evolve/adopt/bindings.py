@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 import sys
-from typing import Any
 
 from kunlun_adapt.evolve.adopt.events import Event
 from kunlun_adapt.evolve.adopt.making import Bound, Entry
@@ -17,19 +17,24 @@ from kunlun_adapt.evolve.adopt.names import (
 from kunlun_adapt.evolve.adopt.reading import Reading
 from kunlun_adapt.evolve.adopt.registrations import PLAIN, Registrations
 from kunlun_adapt.evolve.adopt.values import (
+    External,
     ModuleValue,
+    Wrapped,
     plain,
+    storable,
     text_of,
 )
 from kunlun_adapt.upstream import Missing, Resolver, Symbol
 
 _VALUES = ("constant", "attribute", "external", "lazy", "property", "module")
+_MEMBERS = ("method", "classmethod", "staticmethod")
 _MODELS = "sglang.srt.models."
 
 
 def bind(reading: Reading, resolver: Resolver, claim: str) -> Bound:
     """Return the entries for every event; `claim` is the range for which they hold."""
     maker = _Bindings(reading, resolver, claim)
+    maker.find_temporary()
     # A target in a stand-in is the stand-in's: these have to be known first.
     for event in sorted(reading.events, key=lambda e: e.how != "module"):
         maker.make(event)
@@ -53,6 +58,19 @@ class _Bindings(Registrations):
             "models": self._models,
         }[event.how]
         make(event)
+
+    def find_temporary(self) -> None:
+        """Find what is put back later: the assignments before that hold for a while only."""
+        before: dict[str, list[Event]] = {}
+        for event in self._reading.events:
+            if event.how != "assign" or event.target is None:
+                continue
+            self._assigned_to.add(event.target)
+            if event.kind == "back" and event.called:
+                for one in before.pop(event.target, []):
+                    self._temporary[id(one)] = event
+            else:
+                before.setdefault(event.target, []).append(event)
 
     def _hook(self, event: Event) -> None:
         if event.target is None or not is_dotted(event.target):
@@ -78,9 +96,32 @@ class _Bindings(Registrations):
         if target.partition(".")[0] in sys.stdlib_module_names:
             self._leave("unsupported", event, f"changes the standard library: {target}")
             return
+        if event.kind == "back":
+            if not event.called:
+                self._leave("unreached", event, f"puts upstream's own {target} back")
+            return
         entry = self._assignment(target, what, event)
-        if entry is not None:
-            self._add_hook(target, entry, event)
+        if entry is None:
+            return
+        fault = self._not_said(target, event)
+        if fault:
+            entry["status"] = "planned"
+        found = self._add_hook(target, entry, event)
+        if fault:
+            self._leave("unsupported", event, fault, *([found] if found else []))
+
+    def _not_said(self, target: str, event: Event) -> str:
+        """Return why a hook would do something else than the assignment, "" where it would not."""
+        back = self._temporary.get(id(event))
+        if back is not None:
+            return f"{target} is bound for a while only: {back.place} puts upstream's own back"
+        how = event.value.how if isinstance(event.value, Wrapped) else ""
+        held = self._resolver.resolve(target) if target.startswith("sglang.") else None
+        kind = held.kind if isinstance(held, Symbol) else ""
+        if how.endswith("method") and how != kind in _MEMBERS:
+            # A hook keeps the kind that upstream's own has, and with it what is passed first.
+            return f"makes a {how} of {target}, which is a {kind}"
+        return ""
 
     def _assignment(self, target: str, what: str, event: Event) -> Entry | None:
         """Return the hook that says what an assignment does; None where none can."""
@@ -90,17 +131,23 @@ class _Bindings(Registrations):
         kind = held.kind if isinstance(held, Symbol) else ""
         if isinstance(held, Missing) and owner_is_there(target, self._resolver):
             entry: Entry = {"type": "add"}
-            if known or not self._names(event.value):
+            # Upstream's own under a second name would be what is bound to the first by then.
+            kept = isinstance(event.value, External) and event.value.name in self._assigned_to
+            if known or kept or not self._names(event.value):
                 self._leave("unsupported", event, f"gives upstream a new name: {event.shown} = …")
                 return None
             self._with_implementation(entry, event)
             return entry
+        if known and storable(event.value):
+            return {"type": "set", "value": value}
         if known:
-            if not _storable(value):
+            if not self._names(event.value):
                 what = f"{event.shown} gets a value that YAML cannot hold"
                 self._leave("unsupported", event, what)
                 return None
-            return {"type": "set", "value": value}
+            entry = {"type": "set"}
+            self._with_implementation(entry, event)
+            return entry
         replaces = what in ("function", "class") or (what == "unknown" and kind not in _VALUES)
         if not replaces or kind in _VALUES or (kind == "class" and what == "function"):
             entry = {"type": "set"}
@@ -167,6 +214,9 @@ class _Bindings(Registrations):
         """An entry of a dict: a plain key, and what goes under it."""
         key_known, key = plain(event.values[0])
         known, value = plain(event.value)
+        if key_known and isinstance(key, int) and self._is_list(target):
+            self._leave("unsupported", event, f"{event.shown} = …: {target} is a list")
+            return
         if not key_known or key is None or not isinstance(key, PLAIN):
             what = f"{event.shown} = …: the key is no plain value"
             self._leave("unsupported", event, what)
@@ -178,6 +228,11 @@ class _Bindings(Registrations):
             self._with_implementation(entry, event)
         self._hooked.pop((target, "extend"), None)
         self._add_hook(target, entry, event)
+
+    def _is_list(self, target: str) -> bool:
+        symbol = self._resolver.resolve(target)
+        node = self._resolver.statement(symbol) if isinstance(symbol, Symbol) else None
+        return isinstance(getattr(node, "value", None), (ast.List, ast.ListComp, ast.Tuple))
 
     def _environment(self, event: Event) -> None:
         value = text_of(event.value)
@@ -234,9 +289,3 @@ class _Bindings(Registrations):
         if not event.called:
             self._leave("unreached", event, "nothing that starts the plugin calls this", id)
         self._note_conditions(event, id)
-
-
-def _storable(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(isinstance(v, PLAIN) for v in value)
-    return isinstance(value, PLAIN)

@@ -30,8 +30,17 @@ if TYPE_CHECKING:
 
 FOLLOWED = 3
 """How often a function is followed with the same arguments before its result is kept."""
+MOST_RECURSION = 12
+"""How deep a function is followed into itself, where arguments may tell it apart."""
 
-_HANDS_ON = ("functools.wraps", "functools.lru_cache", "functools.cache", "contextlib.")
+_HANDS_ON = ("functools.wraps",)
+_OPERATOR_NAMES: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.BitOr: "or",
+    ast.LShift: "lshift",
+    ast.MatMult: "matmul",
+    ast.RShift: "rshift",
+}
 
 
 class Calls(Effects):
@@ -41,6 +50,7 @@ class Calls(Effects):
         super().__init__(sources)
         self._followed: dict[object, tuple[int, Value]] = {}
         self._kept: list[object] = []
+        self.classes: list[Value] = []
 
     def block(self, body: list[ast.stmt], scope: Scope) -> str | None:
         raise NotImplementedError
@@ -56,7 +66,7 @@ class Calls(Effects):
                     return self.method_of_list(held, method, args)
                 if isinstance(held, DictValue):
                     return self.method_of_dict(held, method, args, keywords)
-                return self.method_of_text(held, method, args)
+                return self.method_of_text(held, method, args, keywords)
             callee = self._inherited(node.func, scope) or self.attribute(held, method)
         else:
             callee = self.value(node.func, scope)
@@ -68,7 +78,72 @@ class Calls(Effects):
         called = node.value
         if not (isinstance(called, ast.Call) and getattr(called.func, "id", "") == "super"):
             return None
-        return Unknown("a method of a base class")
+        nobody = Unknown("a method of a base class")
+        inner: Scope | None = scope
+        while inner is not None and not (inner.parent is not None and inner.parent.is_class):
+            inner = inner.parent
+        if inner is None:
+            return nobody
+        cls = next((c for c in self.classes if getattr(c, "scope", None) is inner.parent), None)
+        me = next(iter(inner.names.values()), nobody)
+        mine = me.cls if isinstance(me, Instance) else me if isinstance(me, ClassValue) else cls
+        mro = list(mine.mro()) if isinstance(mine, ClassValue) else []
+        after = mro[next((i for i, one in enumerate(mro) if one is cls), len(mro)) + 1 :]
+        for base in after:
+            found = base.scope.names.get(node.attr) if isinstance(base, ClassValue) else nobody
+            if isinstance(found, Wrapped) and found.how in ("staticmethod", "classmethod"):
+                found = found.inner
+            if found is not None:
+                return self._bound(found, me)
+        return nobody
+
+    def method_called(self, held: Instance, name: str, args: list[Value]) -> Value | None:
+        """Call a method that the plugin's class has; None where it has none."""
+        method = held.cls.member(name)
+        if not isinstance(method, Function):
+            return None
+        return self.follow(Function(method.node, method.scope, held, path=method.path), args, {})
+
+    def operated(
+        self, left: Value, op: ast.operator, right: Value, prefix: str = ""
+    ) -> Value | None:
+        """Apply an operator that a class of the plugin's defines."""
+        name = _OPERATOR_NAMES.get(type(op))
+        if not isinstance(left, Instance) or name is None:
+            return None
+        found = self.method_called(left, f"__{prefix}{name}__", [right])
+        return self.method_called(left, f"__{name}__", [right]) if found is None else found
+
+    def _BinOp(self, node: ast.BinOp, scope: Scope) -> Value:
+        if isinstance(node.op, tuple(_OPERATOR_NAMES)) and isinstance(node.left, ast.Name):
+            left = self.value(node.left, scope)
+            if isinstance(left, Instance):
+                found = self.operated(left, node.op, self.value(node.right, scope))
+                return Unknown("an operation") if found is None else found
+        return super()._BinOp(node, scope)
+
+    def set_entry(self, held: Value, key: Value, value: Value, node: ast.AST, scope: Scope) -> None:
+        if isinstance(held, Instance):
+            self.method_called(held, "__setitem__", [key, value])
+        else:
+            super().set_entry(held, key, value, node, scope)
+
+    def entry(self, held: Value, key: Value) -> Value:
+        found = None
+        if isinstance(held, Instance):
+            found = self.method_called(held, "__getitem__", [key])
+        return super().entry(held, key) if found is None else found
+
+    def items_of(self, value: Value) -> list[Value] | None:
+        if isinstance(value, Instance) and value.cls.member("__iter__") is not None:
+            found = self.method_called(value, "__iter__", [])
+            return None if found is None else super().items_of(found)
+        return super().items_of(value)
+
+    def fresh_of(self, factory: Value) -> Value:
+        if isinstance(factory, (Function, ClassValue)):
+            return self.call(factory, [], factory.node, factory.scope)
+        return super().fresh_of(factory)
 
     def arguments(self, node: ast.Call, scope: Scope) -> tuple[list[Value], dict[str, Value], bool]:
         """Evaluate a call's arguments; the last tells that there may be more of them."""
@@ -151,7 +226,9 @@ class Calls(Effects):
     ) -> Value:
         """Read a function's body with these arguments; return what it returns."""
         node = function.node
-        if len(self.frames) > MOST_DEPTH or sum(f.node is node for f in self.frames) > 1:
+        again = sum(f.node is node for f in self.frames)
+        told = not self.sweeping and any(map(_says, [*args, *keywords.values()]))
+        if len(self.frames) > MOST_DEPTH or again > (MOST_RECURSION if told else 1):
             return Unknown("a recursion")
         if self.sweeping and id(node) in self.seen and not any(map(_says, args)):
             return Unknown("what a function returns that was read already")
@@ -237,10 +314,15 @@ class Calls(Effects):
         names = fields_of(cls)
         for name in names:
             default = cls.member(name)
+            if isinstance(default, Made) and default.callee == "dataclasses.field":
+                factory = default.keywords.get("default_factory")
+                default = default.keywords.get("default")
+                default = self.fresh_of(factory) if factory is not None else default
             if default is not None:
                 made.attributes[name] = default
         made.attributes |= dict(zip(names, args, strict=False))
         made.attributes |= keywords
+        self.method_called(made, "__post_init__", [])
         return made
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
+import sys
 from typing import TYPE_CHECKING
 
+from kunlun_adapt.evolve.adopt.entries import Entries
 from kunlun_adapt.evolve.adopt.events import Condition, Event, How, Place
 from kunlun_adapt.evolve.adopt.expressions import UPSTREAM
-from kunlun_adapt.evolve.adopt.library_calls import LibraryCalls
 from kunlun_adapt.evolve.adopt.values import (
     ClassValue,
     Const,
-    DictValue,
     External,
     Function,
     Instance,
-    ListValue,
     Made,
     ModuleValue,
     Scope,
@@ -38,10 +37,13 @@ _SETATTR = (
 )
 _RUNS_TEXT = ("builtins.exec", "builtins.eval", "builtins.compile")
 _FINDERS = ("sys.meta_path", "sys.path_hooks")
+_LIBRARY = ("torch.library.Library()",)
+_REGISTERS = ("register", "rename_privateuse1", "define", "impl", "custom_op", "triton_op")
+_ITSELF = ("the parameter self", "the parameter cls")
 _PATCHES = ("unittest.mock.patch", "mock.patch")
 
 
-class Effects(LibraryCalls):
+class Effects(Entries):
     """Keeps an event for every call or assignment that changes something outside the plugin.
 
     A registration function may be called as it is, or return a decorator: it waits in `pending`
@@ -53,10 +55,6 @@ class Effects(LibraryCalls):
         self.pending: list[tuple[Made, Place, tuple[Condition, ...], bool]] = []
         self.stand_ins: list[tuple[Value, str]] = []
         self.applied: list[tuple[Made, Place, tuple[Condition, ...], bool]] = []
-
-    def call(self, callee: Value, args: list[Value], node: ast.AST, scope: Scope) -> Value:
-        """Call a value with positional arguments."""
-        raise NotImplementedError
 
     def external_call(
         self,
@@ -80,10 +78,15 @@ class Effects(LibraryCalls):
             given = _bound(("op_cls", "fn", "platform_key"), args, keywords)
             self._event("oot", given.get("op_cls"), given.get("fn"), node, place)
             return Const(None)
-        if upstream and leaf in _LISTS and "()" not in name:
-            self._extend(name, leaf, args, place)
+        if leaf in _LISTS and ".__dict__." in name:
+            for key, value in self.pairs_of(leaf, args, keywords):
+                owner = External(name.partition(".__dict__.")[0])
+                self.set_attribute(owner, text_of(key), value, node, scope)
             return made
-        if upstream and (leaf.startswith("register") or ".register" in name or self.fills(name)):
+        if upstream and leaf in _LISTS and "()" not in name:
+            self._extend(name, leaf, args, keywords, place)
+            return made
+        if upstream and ("register" in leaf or ".register" in name or self.fills(name)):
             self.pending.append((made, place, self.conditions(), self.called))
             return made
         return self._elsewhere(name, leaf, args, keywords, node, scope) or made
@@ -98,6 +101,9 @@ class Effects(LibraryCalls):
         scope: Scope,
     ) -> Value | None:
         place = self.place(scope, node)
+        if leaf == "__setitem__" and len(args) == 2:
+            self.set_entry(External(name.rpartition(".")[0]), args[0], args[1], node, scope)
+            return Const(None)
         if leaf == "__setattr__" and len(args) == 2:
             owner = External(name.rpartition(".")[0])
             self.set_attribute(owner, text_of(args[0]), args[1], node, scope)
@@ -115,7 +121,7 @@ class Effects(LibraryCalls):
         if name == "functools.partial" and args:
             return Wrapped("partial", args[0], args[1:], keywords)
         if name in ("sys.modules.setdefault", "sys.modules.update", "sys.modules.__setitem__"):
-            self._modules(leaf, args, place)
+            self._modules(leaf, args, keywords, place)
             return Unknown("a module", True)
         if name == "sys.modules.get" and (text := text_of(args[0] if args else None)):
             return self.imported(text)
@@ -135,8 +141,38 @@ class Effects(LibraryCalls):
             self.leave("unsupported", place, "an import finder of its own changes what is imported")
         if name.startswith(_PATCHES):
             self.leave("unsupported", place, f"{ast.unparse(node)[:80]} patches for a while only")
-        found = self.library_call(name, args, keywords, scope)
-        return self.builtin(name, args, keywords) if found is None else found
+        if self._removes(name, leaf, args, place):
+            return Unknown("what is taken out")
+        if name in ("operator.setitem", "builtins.dict.__setitem__") and len(args) > 2:
+            self.set_entry(args[0], args[1], args[2], node, scope)
+            return Const(None)
+        found = self.library_call(name, args, keywords, node, scope)
+        found = self.builtin(name, args, keywords) if found is None else found
+        if found is None:
+            self._handed_on(name, leaf, [*args, *keywords.values()], node, place)
+        return found
+
+    def _handed_on(
+        self, name: str, leaf: str, given: list[Value], node: ast.Call, place: Place
+    ) -> None:
+        """List what is registered with, or handed to, something that is not upstream's."""
+        root = name.partition(".")[0]
+        if root in sys.stdlib_module_names or root == UPSTREAM:
+            return
+        shown = ast.unparse(node)[:80]
+        plain_owner = "()" not in name or name.startswith(_LIBRARY)
+        if plain_owner and leaf.lstrip("_").startswith(_REGISTERS):
+            self.leave("unsupported", place, f"registers something with {root}: {shown}")
+            return
+        upstreams = any(
+            (isinstance(v, External) and v.name.startswith(f"{UPSTREAM}."))
+            or (text_of(v) or "").startswith(f"{UPSTREAM}.")
+            for v in given
+        )
+        if upstreams and any(isinstance(v, (Function, ClassValue)) for v in given):
+            self.leave(
+                "unsupported", place, f"what {name} does with upstream is not known: {shown}"
+            )
 
     def made_call(self, made: Made, args: list[Value], node: ast.AST, scope: Scope) -> Value:
         """Return what a call of something gives that was made outside: mostly a decorator."""
@@ -157,12 +193,17 @@ class Effects(LibraryCalls):
             if text := text_of(made.args[0] if made.args else None):
                 self.call(first, [self.imported(text)], node, scope)
             return first
+        if made.callee == "operator.attrgetter" and (text := _text(made.args)):
+            for part in text.split("."):
+                first = self.attribute(first, part)
+            return first
         for item in self.pending:
-            if item[0] is made and item not in self.applied:
-                self.applied.append(item)
+            if item[0] is made:
+                if item not in self.applied:
+                    self.applied.append(item)
                 self._registered(item[0], first, item[1])
                 return first
-        return first if isinstance(first, (Function, ClassValue)) else Unknown("made outside")
+        return Unknown(f"what {made.callee} makes of it")
 
     def fills(self, name: str) -> bool:
         """Tell whether a function of upstream's, called at the start, fills one of its tables."""
@@ -228,7 +269,7 @@ class Effects(LibraryCalls):
             Event(
                 how,
                 target_of(target),
-                value,
+                self.as_it_was(value) if value is not None else None,
                 place,
                 shown=ast.unparse(node)[:100] if isinstance(node, ast.expr) else "",
                 kind=kind,
@@ -251,12 +292,16 @@ class Effects(LibraryCalls):
             self._assigned(target, value, place, shown)
         elif isinstance(held, Made):
             self._object(held.callee, place, shown)
+            if not held.callee.startswith((f"{UPSTREAM}.", "types.")):
+                self._on_something(value, place, shown)
             if name is not None:
                 held.attributes[name] = value
                 self._part_of_stand_in(held, name, value, place)
         elif isinstance(held, Unknown):
             if held.upstream:
                 self._assigned(None, value, place, shown)
+            elif held.why not in _ITSELF:
+                self._on_something(value, place, shown)
         elif name is None:
             return
         elif isinstance(held, ModuleValue) and held.name in self.scopes:
@@ -267,166 +312,18 @@ class Effects(LibraryCalls):
             held.attributes[name] = value
             self._part_of_stand_in(held, name, value, place)
 
-    def _part_of_stand_in(self, held: Value, name: str, value: Value, place: Place) -> None:
-        """A function of the plugin's that a module made at run time offers is a binding too."""
-        if not isinstance(value, (Function, ClassValue)) or value.path is None:
+    def _on_something(self, value: Value, place: Place, shown: str) -> None:
+        """A function of the plugin's is set on what nobody knows: it may well be upstream's."""
+        if not isinstance(value, (Function, ClassValue)):
             return
-        for module in (m for made, m in self.stand_ins if made is held):
-            self._assigned(f"{module}.{name}", value, place, f"{module}.{name}")
+        if self.called:
+            self.leave("name", place, f"what it is set on is made at run time: {shown}")
+        else:
+            self.leave("unreached", place, f"{shown} is assigned by code that nothing here starts")
 
     def _object(self, maker: str, place: Place, shown: str) -> None:
         if maker.startswith(f"{UPSTREAM}."):
             self.leave("unsupported", place, f"changes an object that upstream made: {shown}")
-
-    def _assigned(self, target: str | None, value: Value, place: Place, shown: str) -> None:
-        self.emit(
-            Event(
-                "assign",
-                target,
-                value,
-                place,
-                shown=shown,
-                conditions=self.conditions(),
-                called=self.called,
-            )
-        )
-
-    def set_entry(self, held: Value, key: Value, value: Value, node: ast.AST, scope: Scope) -> None:
-        """Assign an entry: of a container of the plugin's, of sys.modules or of upstream's."""
-        place = self.place(scope, node)
-        if isinstance(held, DictValue):
-            held.put(key, value)
-        elif isinstance(held, ListValue):
-            held.more = True
-        elif isinstance(held, External):
-            if held.name == "sys.modules":
-                self._module(key, value, place, weak=False)
-            elif held.name == "os.environ":
-                self._variable(text_of(key), value, place, weak=False)
-            elif held.name.endswith(".__dict__"):
-                inner = External(held.name.removesuffix(".__dict__"))
-                self.set_attribute(inner, text_of(key), value, node, scope)
-            elif held.name.startswith(f"{UPSTREAM}.") and "()" not in held.name:
-                self._entry(held.name, key, value, place, ast.unparse(node)[:100])
-
-    def _entry(self, name: str, key: Value, value: Value, place: Place, shown: str) -> None:
-        how: How = "model" if name.endswith("ModelRegistry.models") else "extend"
-        self.emit(
-            Event(
-                how,
-                name,
-                value,
-                place,
-                shown=shown,
-                kind="entry",
-                values=(key,),
-                conditions=self.conditions(),
-                called=self.called,
-            )
-        )
-
-    def _extend(self, name: str, leaf: str, args: list[Value], place: Place) -> None:
-        owner = name.rpartition(".")[0]
-        entries = args[1:2] if leaf == "insert" else args
-        if leaf in ("update",) and entries and isinstance(entries[0], DictValue):
-            for key, value in entries[0].items:
-                self._entry(owner, key, value, place, f"{owner}.update(…)")
-            return
-        if leaf == "setdefault" and len(args) > 1:
-            self._entry(owner, args[0], args[1], place, f"{owner}.setdefault(…)")
-            return
-        several = leaf in ("extend", "update")
-        found = self.items_of(entries[0]) if several and entries else entries
-        adds = found is not None and leaf in ("append", "add", "insert", "extend", "update")
-        kind = "" if adds else leaf
-        self.emit(
-            Event(
-                "extend",
-                owner,
-                None,
-                place,
-                shown=f"{name}(…)",
-                kind=kind,
-                values=tuple(found or ()),
-                conditions=self.conditions(),
-                called=self.called,
-            )
-        )
-
-    def _modules(self, leaf: str, args: list[Value], place: Place) -> None:
-        if leaf == "update":
-            entries = args[0].items if args and isinstance(args[0], DictValue) else []
-            for key, value in entries:
-                self._module(key, value, place, weak=False)
-        elif len(args) > 1:
-            self._module(args[0], args[1], place, weak=leaf == "setdefault")
-
-    def _module(self, key: Value, value: Value, place: Place, *, weak: bool) -> None:
-        name = text_of(key)
-        if name is not None and self.is_plugin(name):
-            return
-        if name is not None and isinstance(value, (Instance, Made)):
-            self.stand_ins.append((value, name))
-            for part, held in value.attributes.items():
-                self._part_of_stand_in(value, part, held, place)
-        self.emit(
-            Event(
-                "module",
-                name,
-                value,
-                place,
-                shown="sys.modules",
-                conditions=self.conditions(),
-                weak=weak,
-                called=self.called,
-            )
-        )
-
-    def _environment(
-        self, leaf: str, args: list[Value], keywords: dict[str, Value], place: Place
-    ) -> None:
-        if leaf == "update":
-            items = args[0].items if args and isinstance(args[0], DictValue) else []
-            for key, value in (*items, *((Const(k), v) for k, v in keywords.items())):
-                self._variable(text_of(key), value, place, weak=False)
-        elif len(args) > 1:
-            self._variable(text_of(args[0]), args[1], place, weak=leaf == "setdefault")
-
-    def _variable(self, name: str | None, value: Value, place: Place, *, weak: bool) -> None:
-        self.emit(
-            Event(
-                "environment",
-                name,
-                value,
-                place,
-                shown="os.environ",
-                conditions=self.conditions(),
-                weak=weak,
-                called=self.called,
-            )
-        )
-
-    def _import(self, args: list[Value], scope: Scope) -> Value:
-        name = text_of(args[0])
-        if name is None:
-            return Unknown("a module whose name is made at run time", True)
-        if name.startswith("."):
-            package = text_of(args[1]) if len(args) > 1 else None
-            if package is None:
-                return Unknown("a module whose name is made at run time", True)
-            dots = len(name) - len(name.lstrip("."))
-            base = package.split(".")
-            kept = base[: len(base) - dots + 1]
-            name = ".".join([*kept, name.lstrip(".")]) if name.lstrip(".") else ".".join(kept)
-        return self.imported(name)
-
-    def resolved(self, name: str) -> Value:
-        """Return what a dotted path leads to, in the plugin or outside."""
-        parts = name.split(".")
-        found = self.imported(parts[0])
-        for part in parts[1:]:
-            found = self.attribute(found, part)
-        return found
 
     def _wrapped_by_wrapt(self, args: list[Value], node: ast.AST, place: Place) -> None:
         module = text_of(args[0]) or (args[0].name if isinstance(args[0], External) else None)
@@ -441,6 +338,10 @@ def target_of(value: Value | None) -> str | None:
     if isinstance(value, External):
         return value.name if "()" not in value.name else None
     return text_of(value)
+
+
+def _text(args: list[Value]) -> str | None:
+    return text_of(args[0]) if args else None
 
 
 def _bound(names: tuple[str, ...], args: list[Value], given: dict[str, Value]) -> dict[str, Value]:

@@ -97,7 +97,7 @@ class Expressions(Track):
         if isinstance(held, External):
             if name in ("__module__", "__qualname__", "__name__"):
                 return self.upstream_fact(held.name, name)
-            return External(f"{held.name}.{name}")
+            return self.outside(f"{held.name}.{name}")
         if isinstance(held, ModuleValue):
             return self.module_member(held.name, name)
         if isinstance(held, ClassValue):
@@ -117,6 +117,20 @@ class Expressions(Track):
         if isinstance(held, Unknown):
             return Unknown(held.why, held.upstream)
         return Unknown(f"the attribute {name}")
+
+    def outside(self, name: str, imported: bool = False) -> Value:
+        return External(name, imported, self.changes)
+
+    def as_it_was(self, value: Value) -> Value:
+        """Return what was under a name when it was looked up: the plugin may have put it there."""
+        if not isinstance(value, External) or value.name not in self.put:
+            return value
+        change, own, conditions = self.put[value.name]
+        if change > value.since:
+            return value
+        if set(conditions) <= set(self.conditions()):
+            return own
+        return Unknown(f"one of two, by the condition at {conditions[-1].place}", True)
 
     def module_member(self, module: str, name: str) -> Value:
         """Return what a module of the plugin holds under a name, its submodules included."""
@@ -191,7 +205,8 @@ class Expressions(Track):
         left, right = self.value(node.left, scope), self.value(node.right, scope)
         if isinstance(left, ListValue) and isinstance(right, ListValue):
             items = [*left.items, *right.items]
-            return ListValue(items[:MOST_ITEMS], left.more or right.more or len(items) > MOST_ITEMS)
+            more = left.more or right.more or len(items) > MOST_ITEMS
+            return ListValue(items[:MOST_ITEMS], more, left.how)
         if isinstance(left, DictValue) and isinstance(right, DictValue):
             return DictValue([*left.items, *right.items], left.more or right.more)
         (known, one), (known_too, other) = plain(left), plain(right)
@@ -212,8 +227,14 @@ class Expressions(Track):
         wanted = isinstance(node.op, ast.Or)
         last: Value = Const(not wanted)
         unknown: Value | None = None
+        open_: list[str] = []
         for part in node.values:
-            last = self.value(part, scope)
+            text = f" {'or' if wanted else 'and'} ".join(open_)
+            text = f"not ({text})" if wanted else text
+            with self.under(self.condition(text, part, scope) if open_ else None):
+                last = self.value(part, scope)
+            if truth(last) is None:
+                open_.append(ast.unparse(part)[:60])
             known = truth(last)
             if known is wanted and unknown is None:
                 return last
@@ -254,8 +275,12 @@ class Expressions(Track):
         known = truth(self.value(node.test, scope))
         if known is not None:
             return self.value(node.body if known else node.orelse, scope)
-        one, other = self.value(node.body, scope), self.value(node.orelse, scope)
-        return joined(one, other, f"one of two, by {ast.unparse(node.test)[:60]}")
+        text = ast.unparse(node.test)[:60]
+        with self.under(self.condition(text, node.test, scope)):
+            one = self.value(node.body, scope)
+        with self.under(self.condition(f"not ({text})", node.test, scope)):
+            other = self.value(node.orelse, scope)
+        return joined(one, other, f"one of two, by {text}")
 
     def _items(self, nodes: Sequence[ast.expr], scope: Scope) -> ListValue:
         found = ListValue([])
@@ -272,10 +297,14 @@ class Expressions(Track):
         return self._items(node.elts, scope)
 
     def _Tuple(self, node: ast.Tuple, scope: Scope) -> Value:
-        return self._items(node.elts, scope)
+        found = self._items(node.elts, scope)
+        found.how = "tuple"
+        return found
 
     def _Set(self, node: ast.Set, scope: Scope) -> Value:
-        return self._items(node.elts, scope)
+        found = self._items(node.elts, scope)
+        found.how = "set"
+        return found
 
     def _Dict(self, node: ast.Dict, scope: Scope) -> Value:
         found = DictValue([])
@@ -292,9 +321,30 @@ class Expressions(Track):
         return found
 
     def _Subscript(self, node: ast.Subscript, scope: Scope) -> Value:
-        held, key = self.value(node.value, scope), self.value(node.slice, scope)
+        held = self.value(node.value, scope)
+        if isinstance(node.slice, ast.Slice):
+            return self._part(held, node.slice, scope)
+        return self.entry(held, self.value(node.slice, scope))
+
+    def _part(self, held: Value, node: ast.Slice, scope: Scope) -> Value:
+        ends = [plain(self.value(end, scope)) for end in (node.lower, node.upper, node.step)]
+        known = all(ok and isinstance(end, (int, type(None))) for ok, end in ends)
+        if not known or ends[2][1] == 0:
+            return Unknown("a slice", True)
+        cut = slice(*(end for _, end in ends))
+        if isinstance(held, ListValue) and not held.more:
+            return ListValue(held.items[cut], how=held.how)
+        if isinstance(held, Const) and isinstance(held.value, str):
+            return Const(held.value[cut])
+        return Unknown("a slice", True)
+
+    def entry(self, held: Value, key: Value) -> Value:
+        """Return what a container holds under a key."""
         if isinstance(held, DictValue):
             found = held.get(key)
+            if found is None and held.factory is not None and not held.more:
+                found = self.fresh_of(held.factory)
+                held.put(key, found)
             return found if found is not None else Unknown("an entry of a dict", held.more)
         index = key.value if isinstance(key, Const) else None
         if isinstance(held, ListValue) and isinstance(index, int) and not held.more:
@@ -307,12 +357,19 @@ class Expressions(Track):
             if held.name.endswith("HookType") and text:
                 return External(f"{held.name}.{text}")
             if held.name.endswith(".__dict__") and text:
-                return External(f"{held.name.removesuffix('.__dict__')}.{text}")
+                return self.outside(f"{held.name.removesuffix('.__dict__')}.{text}")
             return Unknown(f"an entry of {held.name}", held.name.startswith(f"{UPSTREAM}."))
         return Unknown("an entry", isinstance(held, Unknown) and held.upstream)
 
     def _Slice(self, node: ast.Slice, scope: Scope) -> Value:
         return Unknown("a slice")
+
+    def fresh_of(self, factory: Value) -> Value:
+        """Return the new object that a factory without arguments makes."""
+        name = factory.name if isinstance(factory, External) else ""
+        if name in ("builtins.list", "builtins.set", "builtins.tuple"):
+            return ListValue([], how=name.partition(".")[2])
+        return DictValue([]) if name == "builtins.dict" else Unknown("what a factory makes", True)
 
     def _Starred(self, node: ast.Starred, scope: Scope) -> Value:
         return self.value(node.value, scope)
@@ -342,42 +399,6 @@ class Expressions(Track):
 
     def _Call(self, node: ast.Call, scope: Scope) -> Value:
         return self.called_value(node, scope)
-
-    def _comprehension(
-        self, generators: list[ast.comprehension], elements: list[ast.expr], scope: Scope
-    ) -> list[list[Value]] | None:
-        """Return the values of `elements` for every round of one loop over known items."""
-        if len(generators) != 1:
-            return None
-        rounds = self.items_of(self.value(generators[0].iter, scope))
-        if rounds is None:
-            return None
-        inner = Scope(scope.module, None, scope)
-        found = []
-        for item in rounds:
-            self.step()
-            self.assign(generators[0].target, item, inner)
-            tests = [truth(self.value(test, inner)) for test in generators[0].ifs]
-            if None in tests:
-                return None
-            if all(tests):
-                found.append([self.value(element, inner) for element in elements])
-        return found
-
-    def _ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Value:
-        found = self._comprehension(node.generators, [node.elt], scope)
-        if found is None:
-            return Unknown("a list made in a loop", True)
-        return ListValue([one[0] for one in found])
-
-    _SetComp = _ListComp
-    _GeneratorExp = _ListComp
-
-    def _DictComp(self, node: ast.DictComp, scope: Scope) -> Value:
-        found = self._comprehension(node.generators, [node.key, node.value], scope)
-        if found is None:
-            return Unknown("a dict made in a loop", True)
-        return DictValue([(key, value) for key, value in found])
 
     def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
         raise NotImplementedError
@@ -415,12 +436,16 @@ def known_items(value: ListValue | DictValue) -> list[Value]:
 
 
 def fields_of(cls: ClassValue) -> list[str]:
-    """Return the annotated names of a class body, which a dataclass or a tuple is made of."""
-    return [
+    """Return the annotated names of a class and its bases, which a dataclass is made of."""
+    found = [
         node.target.id
-        for node in cls.node.body
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+        for one in reversed([c for c in cls.mro() if isinstance(c, ClassValue)])
+        for node in one.node.body
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and "ClassVar" not in ast.unparse(node.annotation)
     ]
+    return list(dict.fromkeys(found))
 
 
 def joined(one: Value, other: Value, why: str) -> Value:

@@ -57,6 +57,9 @@ class Track:
         """What the platform's entry point has looked for, while `probing`."""
         self.sweeping = False
         """Whether what is read is what nothing has called."""
+        self.changes = 0
+        self.put: dict[str, tuple[int, Value, tuple[Condition, ...]]] = {}
+        """What the plugin has assigned outside: as which change, and under which conditions."""
         self.steps_in_all = 0
         self._steps = 0
         self._said: set[object] = set()
@@ -89,6 +92,9 @@ class Track:
         """Return every condition under which the statement at hand runs, each once."""
         found = [c for f in self.frames for c in (*f.guards, *f.branches)]
         return tuple(dict.fromkeys(found))
+
+    def condition(self, text: str, node: ast.AST, scope: Scope) -> Condition:
+        return Condition(text, self.place(scope, node))
 
     @contextmanager
     def under(self, condition: Condition | None) -> Iterator[None]:

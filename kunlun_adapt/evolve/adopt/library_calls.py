@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
+from kunlun_adapt.evolve.adopt.expressions import MOST_ITEMS
 from kunlun_adapt.evolve.adopt.plain_calls import PlainCalls
 from kunlun_adapt.evolve.adopt.values import (
     ClassValue,
@@ -18,8 +20,13 @@ from kunlun_adapt.evolve.adopt.values import (
     Unknown,
     Value,
     text_of,
+    truth,
 )
 
+_ON_ITEMS = (
+    *("builtins.map", "builtins.filter", "functools.reduce", "itertools.chain"),
+    *("itertools.chain.from_iterable", "itertools.product", "itertools.starmap"),
+)
 _PACKAGE = "\0package:"
 """What `__path__` holds in place of the folder of a package of the plugin."""
 _FOUND = "class ModuleInfo:\n    module_finder: object\n    name: str\n    ispkg: bool\n"
@@ -28,11 +35,34 @@ _FOUND = "class ModuleInfo:\n    module_finder: object\n    name: str\n    ispkg
 class LibraryCalls(PlainCalls):
     """Evaluates what the standard library would answer about the plugin itself."""
 
+    def call(self, callee: Value, args: list[Value], node: ast.AST, scope: Scope) -> Value:
+        """Call a value with positional arguments."""
+        raise NotImplementedError
+
     def library_call(
-        self, name: str, args: list[Value], keywords: dict[str, Value], scope: Scope
+        self,
+        name: str,
+        args: list[Value],
+        keywords: dict[str, Value],
+        node: ast.Call,
+        scope: Scope,
     ) -> Value | None:
         """Return what a call gives; None where it is none of those that are known here."""
         first = args[0] if args else None
+        if name in _ON_ITEMS:
+            return self._on_items(name, args, keywords, node, scope)
+        if name in ("collections.OrderedDict", "types.MappingProxyType", "copy.copy"):
+            held = first if isinstance(first, (ListValue, DictValue)) or keywords else None
+            if held is None and name == "collections.OrderedDict":
+                return self.builtin("builtins.dict", args, keywords)
+            return held
+        if name == "collections.defaultdict":
+            found = self.builtin("builtins.dict", args[1:], keywords)
+            if isinstance(found, DictValue):
+                found.factory = first
+            return found
+        if name == "collections.deque":
+            return self.builtin("builtins.list", args, {})
         if name == "builtins.globals":
             return DictValue([(Const(key), value) for key, value in scope.top.names.items()])
         if name == "inspect.getmodule" and first is not None:
@@ -48,6 +78,55 @@ class LibraryCalls(PlainCalls):
             below = name.endswith("walk_packages")
             return self._modules_below(keywords.get("path") or first, prefix, below, scope)
         return None
+
+    def _on_items(
+        self,
+        name: str,
+        args: list[Value],
+        keywords: dict[str, Value],
+        node: ast.Call,
+        scope: Scope,
+    ) -> Value | None:
+        """Answer map, reduce, filter and itertools over items that are known."""
+        leaf = name.rpartition(".")[2]
+        calls = leaf in ("map", "starmap", "filter", "reduce")
+        through = args[1:2] if leaf == "reduce" else args[1:] if calls else args
+        columns = [self.items_of(a) for a in through]
+        known = [c for c in columns if c is not None]
+        if not args or len(known) < len(columns):
+            if calls and args and leaf != "filter":
+                open_ = [Unknown("an item of an open loop", True) for _ in columns or ("",)]
+                with self.under(self.condition(f"for each item that {leaf} gets", node, scope)):
+                    self.call(args[0], list(open_), node, scope)
+            return Unknown("what a loop over unknown items gives", True)
+        if leaf == "map":
+            rows = list(zip(*known, strict=False))
+            return ListValue([self.call(args[0], list(row), node, scope) for row in rows])
+        if leaf == "starmap":
+            rows_ = [self.items_of(row) or [] for row in known[0]]
+            return ListValue([self.call(args[0], row, node, scope) for row in rows_])
+        if leaf == "reduce":
+            items = [*args[2:3], *known[0]]
+            found: Value = items[0] if items else Unknown("nothing")
+            for item in items[1:]:
+                found = self.call(args[0], [found, item], node, scope)
+            return found
+        if leaf == "filter":
+            kept = [(v, truth(self.call(args[0], [v], node, scope))) for v in known[0]]
+            return ListValue(
+                [v for v, on in kept if on is not False], any(o is None for _, o in kept)
+            )
+        if leaf == "product":
+            count = 1
+            for column in known:
+                count *= len(column)
+            if count > MOST_ITEMS or keywords:
+                return Unknown("a product", True)
+            return ListValue([ListValue(list(row)) for row in itertools.product(*known)])
+        flat = known[0] if leaf == "from_iterable" else None
+        inner = [self.items_of(v) for v in flat] if flat is not None else columns
+        items_ = [item for items in inner for item in items or ()]
+        return ListValue(items_[:MOST_ITEMS], None in inner or len(items_) > MOST_ITEMS)
 
     def package_path(self, module: str) -> Value:
         """Return what stands in for the `__path__` of a package of the plugin."""

@@ -62,6 +62,8 @@ class Maker:
         self._operators: set[str] = set()
         self._standins: dict[str, Entry] = {}
         self._hooked: dict[tuple[str, str], Entry] = {}
+        self._temporary: dict[int, Event] = {}
+        self._assigned_to: set[str] = set()
         self._under: dict[Condition, list[str]] = {}
         self.bound = Bound()
 
@@ -148,6 +150,10 @@ class Maker:
 
 
 def unnamed_why(value: Value | None) -> str:
+    if isinstance(value, Function) and value.bound is not None:
+        return f"{value.label} is a method of an object that no module names"
+    if isinstance(value, Function) and value.scope.qualname is not None:
+        return f"no name of its module leads to this {value.label} any more; give it one of its own"
     if isinstance(value, Function):
         return f"{value.label} stands inside a function; move it to its module, and name it in impl"
     if isinstance(value, Made):

@@ -73,6 +73,10 @@ def implementation(value: Value | None, resolver: Resolver) -> str | None:
         return upstream_impl(value.name, resolver)
     if isinstance(value, Wrapped) and value.how in ("staticmethod", "classmethod"):
         return implementation(value.inner, resolver) or value.path
+    if isinstance(value, Function) and value.bound is not None:
+        # It is the object's, and the object is the first argument: the class's own is not that.
+        leaf = (value.path or "").rpartition(".")[2]
+        return f"{value.bound.path}.{leaf}" if value.bound.path and leaf else None
     if value is None or isinstance(value, (Const, ModuleValue)):
         return None
     return value.path

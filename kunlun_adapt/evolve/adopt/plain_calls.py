@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from kunlun_adapt.evolve.adopt.expressions import MOST_ITEMS, MOST_TEXT, Expressions, known_items
+from kunlun_adapt.evolve.adopt.expressions import MOST_ITEMS, MOST_TEXT, known_items
+from kunlun_adapt.evolve.adopt.loops import Loops
 from kunlun_adapt.evolve.adopt.values import (
+    ClassValue,
     Const,
     DictValue,
     External,
+    Function,
     Instance,
     ListValue,
+    ModuleValue,
     Unknown,
     Value,
     Wrapped,
@@ -29,20 +33,24 @@ _WRAPPERS = {"builtins.staticmethod": "staticmethod", "builtins.classmethod": "c
 _WRAPPERS |= {"builtins.property": "property", "functools.cached_property": "property"}
 
 
-class PlainCalls(Expressions):
+class PlainCalls(Loops):
     """Evaluates what can be told of a call without following it."""
 
-    def method_of_text(self, held: Const, name: str, args: list[Value]) -> Value:
+    def method_of_text(
+        self, held: Const, name: str, args: list[Value], keywords: dict[str, Value]
+    ) -> Value:
         given = [plain(a) for a in args]
+        named = {key: plain(value) for key, value in keywords.items()}
         if (
             name == "format"
             and isinstance(held.value, str)
             and any(c.isdigit() for c in held.value.partition(":")[2])
         ):
             return Unknown("a formatted text", True)  # "{:99999999}" would fill the memory
-        if name in _TEXT and all(known for known, _ in given):
+        if name in _TEXT and all(known for known, _ in (*given, *named.values())):
+            by_name = {key: value for key, (_, value) in named.items()}
             try:
-                made: Any = getattr(held.value, name)(*(value for _, value in given))
+                made: Any = getattr(held.value, name)(*(value for _, value in given), **by_name)
             except (TypeError, ValueError, LookupError, AttributeError, OverflowError):
                 return Unknown("a text")
             if isinstance(made, (list, tuple)):
@@ -53,7 +61,7 @@ class PlainCalls(Expressions):
     def method_of_list(self, held: ListValue, name: str, args: list[Value]) -> Value:
         if len(held.items) > MOST_ITEMS:
             held.more = True
-        elif name in ("append", "add") and args:
+        elif name in ("append", "add", "appendleft") and args:
             held.items.append(args[0])
         elif name == "insert" and len(args) > 1:
             held.items.append(args[1])
@@ -62,12 +70,14 @@ class PlainCalls(Expressions):
             held.items += inner or []
             held.more |= inner is None
         elif name in ("copy", "union"):
-            return ListValue(list(held.items), held.more)
+            more = [self.items_of(other) for other in args]
+            both = [*held.items, *(item for items in more for item in items or ())]
+            return ListValue(both, held.more or None in more, held.how)
         elif name == "pop" and held.items and not held.more:
             known, index = plain(args[0]) if args else (True, -1)
             if known and isinstance(index, int) and -len(held.items) <= index < len(held.items):
                 return held.items.pop(index)
-        elif name in ("clear", "remove", "pop", "discard"):
+        elif name in ("clear", "remove", "pop", "popleft", "discard"):
             held.more = True
         return Const(None)
 
@@ -106,17 +116,18 @@ class PlainCalls(Expressions):
     def builtin(self, name: str, args: list[Value], keywords: dict[str, Value]) -> Value | None:
         """Return what a function of the interpreter's or of functools gives; None for others."""
         if name in _WRAPPERS and args:
-            return Wrapped(_WRAPPERS[name], args[0], path=args[0].path)
+            return Wrapped(_WRAPPERS[name], args[0])
         if not name.startswith("builtins."):
             return None
         leaf = name.partition(".")[2]
         first = self.items_of(args[0]) if args else []
         if leaf in ("list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"):
+            how = leaf if leaf in ("tuple", "set", "frozenset") else "list"
             if first is None:
                 if isinstance(args[0], (ListValue, DictValue)):
-                    return ListValue(known_items(args[0]), more=True)
-                return ListValue([], more=True)
-            return ListValue(first[::-1] if leaf == "reversed" else first)
+                    return ListValue(known_items(args[0]), True, how)
+                return ListValue([], True, how)
+            return ListValue(first[::-1] if leaf == "reversed" else first, how=how)
         if leaf == "dict":
             return self._dict(args, keywords)
         if leaf == "enumerate" and first is not None:
@@ -141,9 +152,50 @@ class PlainCalls(Expressions):
             return self._getattr(args)
         if leaf == "vars" and args and isinstance(args[0], External):
             return External(f"{args[0].name}.__dict__")
-        if leaf == "callable" and args and args[0].path is not None:
+        if leaf == "callable" and args and isinstance(args[0], (Function, ClassValue, Wrapped)):
             return Const(True)
+        if leaf == "isinstance" and len(args) == 2:
+            return self._is_one_of(args[0], self.items_of(args[1]) or [args[1]])
+        if leaf == "hasattr" and len(args) == 2 and isinstance(args[0], (Instance, ClassValue)):
+            return self._has(args[0], text_of(args[1]))
         return None
+
+    def _is_one_of(self, value: Value, types: list[Value]) -> Value:
+        """Answer isinstance, where the value and the types are known."""
+        kind: str | None = None
+        if isinstance(value, Const):
+            kind = type(value.value).__name__
+        elif isinstance(value, ListValue):
+            kind = value.how
+        elif isinstance(value, DictValue):
+            kind = "dict"
+        elif isinstance(value, (Function, ModuleValue)):
+            kind = ""
+        mro = list(value.cls.mro()) if isinstance(value, Instance) else []
+        unknown = False
+        for one in types:
+            if isinstance(one, External) and one.name.startswith("builtins.") and kind is not None:
+                name = one.name.partition(".")[2]
+                if kind == name or (kind == "bool" and name == "int") or name == "object":
+                    return Const(True)
+            elif isinstance(one, ClassValue) and (mro or kind is not None):
+                if any(base is one for base in mro):
+                    return Const(True)
+                unknown |= any(not isinstance(base, ClassValue) for base in mro)
+            else:
+                unknown = True
+        return Unknown("a condition") if unknown else Const(False)
+
+    def _has(self, held: Instance | ClassValue, name: str | None) -> Value:
+        cls = held.cls if isinstance(held, Instance) else held
+        if name is None:
+            return Unknown("a condition")
+        if cls.member(name) is not None:
+            return Const(True)
+        if isinstance(held, Instance) and name in held.attributes:
+            return Const(True)
+        outside = any(not isinstance(base, ClassValue) for base in cls.mro())
+        return Unknown("a condition") if outside or cls.member("__getattr__") else Const(False)
 
     def _dict(self, args: list[Value], keywords: dict[str, Value]) -> Value:
         found = DictValue([(Const(k), v) for k, v in keywords.items()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kunlun_adapt.evolve.adopt.calls import Calls
@@ -15,7 +16,9 @@ from kunlun_adapt.evolve.adopt.values import (
     DictValue,
     External,
     Function,
+    Instance,
     ListValue,
+    Made,
     ModuleValue,
     Scope,
     Unknown,
@@ -39,7 +42,6 @@ class Statements(Calls):
     def __init__(self, sources: Sources) -> None:
         super().__init__(sources)
         self.defined: list[Value] = []
-        self.classes: list[Value] = []
 
     def block(self, body: Block, scope: Scope) -> str | None:
         """Read statements; return how they end the flow, None where it goes on."""
@@ -74,7 +76,13 @@ class Statements(Calls):
             self.method_of_list(held, "extend", [added])
         elif isinstance(held, DictValue):
             self.method_of_dict(held, "update", [added], {})
-        elif isinstance(held, External) and isinstance(node.op, (ast.Add, ast.BitOr)):
+        elif self.operated(held, node.op, added, "i") is not None:
+            pass
+        elif (
+            isinstance(held, External)
+            and isinstance(node.op, (ast.Add, ast.BitOr))
+            and not isinstance(added, Const)
+        ):
             name = "extend" if isinstance(node.op, ast.Add) else "update"
             call = ast.copy_location(ast.Call(node.target, [node.value], []), node)
             self.external_call(f"{held.name}.{name}", [added], {}, call, scope)
@@ -92,24 +100,35 @@ class Statements(Calls):
         elif isinstance(target, ast.Subscript):
             held, key = self.value(target.value, scope), self.value(target.slice, scope)
             self.set_entry(held, key, value, target, scope)
-        elif isinstance(target, ast.Starred):
-            self.assign(target.value, Unknown("what is left over"), scope)
         elif isinstance(target, (ast.Tuple, ast.List)):
-            items = self.items_of(value)
-            same_count = items is not None and len(items) == len(target.elts)
-            for index, one in enumerate(target.elts):
-                known = items[index] if items is not None and same_count else Unknown("a part")
-                self.assign(one, known, scope)
+            self._unpack(target.elts, value, scope)
+
+    def _unpack(self, targets: list[ast.expr], value: Value, scope: Scope) -> None:
+        """Bind the parts of a value; one target with a star takes what the others leave."""
+        items = self.items_of(value)
+        upstream = isinstance(value, (External, Made)) or getattr(value, "upstream", False)
+        star = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
+        parts: list[Value] | None = None
+        if items is not None and star is not None and len(items) >= len(targets) - 1:
+            end = len(items) - (len(targets) - star - 1)
+            parts = [*items[:star], ListValue(items[star:end]), *items[end:]]
+        elif items is not None and star is None and len(items) == len(targets):
+            parts = items
+        for index, one in enumerate(targets):
+            name = one.value if isinstance(one, ast.Starred) else one
+            known = parts[index] if parts is not None else Unknown("a part", bool(upstream))
+            self.assign(name, known, scope)
 
     def _run_Delete(self, node: ast.Delete, scope: Scope) -> str | None:
         for target in node.targets:
             if isinstance(target, ast.Name):
-                scope.names.pop(target.id, None)
+                scope.holder(target.id).unbind(target.id)
             elif isinstance(target, ast.Attribute):
                 held = self.value(target.value, scope)
-                if isinstance(held, External):
-                    what = f"removes {held.name}.{target.attr}"
-                    self.leave("unsupported", self.place(scope, node), what)
+                self.removed(held, target.attr, self.place(scope, node))
+            elif isinstance(target, ast.Subscript):
+                held, key = self.value(target.value, scope), self.value(target.slice, scope)
+                self.removed_entry(held, key, self.place(scope, node))
         return None
 
     def _run_Import(self, node: ast.Import, scope: Scope) -> str | None:
@@ -144,7 +163,7 @@ class Statements(Calls):
     def _imported_name(self, held: Value, name: str) -> Value:
         if isinstance(held, (ModuleValue, Unknown)):
             return self.attribute(held, name)
-        return External(f"{held.name}.{name}", True) if isinstance(held, External) else held
+        return self.outside(f"{held.name}.{name}", True) if isinstance(held, External) else held
 
     def _source_of(self, node: ast.ImportFrom, scope: Scope) -> str:
         if not node.level:
@@ -173,7 +192,9 @@ class Statements(Calls):
             if isinstance(applied, Wrapped):
                 applied.path = made.path
                 made = applied
-        scope.bind(node.name, made)
+            elif isinstance(applied, Const):  # the name holds no function any more
+                made.path = None
+        scope.holder(node.name).names[node.name] = made
         return None
 
     _run_AsyncFunctionDef = _run_FunctionDef
@@ -249,7 +270,9 @@ class Statements(Calls):
             why = f"one of two, by the condition at {yes.place}"
             for name, value in after.items():
                 other = scope.names.get(name, Const(None))
-                scope.names[name] = joined(value, other, why)
+                scope.names[name] = one = joined(value, other, why)
+                if one.path is None and scope.qualname is not None:  # either way it is named so
+                    one.path = f"{scope.module}:{scope.qualname}{name}"
         elif ended_else is not None:
             scope.names = after
         if ended is not None and ended_else is not None:
@@ -271,7 +294,7 @@ class Statements(Calls):
                 items = known_items(iterated)[:MOST_ITEMS]
             text = f"for each of {ast.unparse(node.iter)[:80]}"
             with self.under(Condition(text, self.place(scope, node))):
-                upstream = isinstance(iterated, (External, ListValue, DictValue))
+                upstream = isinstance(iterated, (External, Made, ListValue, DictValue))
                 upstream = upstream or getattr(iterated, "upstream", False)
                 item_ = Unknown("an item of an open loop", bool(upstream))
                 self.assign(node.target, item_, scope)
@@ -310,11 +333,22 @@ class Statements(Calls):
         return None
 
     def _run_With(self, node: ast.With | ast.AsyncWith, scope: Scope) -> str | None:
+        entered: list[Value] = []
         for item in node.items:
             found = self.value(item.context_expr, scope)
+            entered.append(found)
+            if isinstance(found, ListValue) and len(found.items) == 1:  # of a generator
+                found = found.items[0]
+            elif isinstance(found, Instance):
+                found = self.method_called(found, "__enter__", []) or found
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, found, scope)
-        return self.block(node.body, scope)
+        ended = self.block(node.body, scope)
+        for found in reversed(entered):
+            if isinstance(found, Instance):
+                nothing: list[Value] = [Const(None), Const(None), Const(None)]
+                self.method_called(found, "__exit__", nothing)
+        return ended
 
     _run_AsyncWith = _run_With
 
@@ -324,6 +358,7 @@ class Statements(Calls):
         if ended is None:
             ended = self.block(node.orelse, scope)
         after = dict(scope.names)
+        paths = [(value, value.path) for value in after.values()]
         for handler in node.handlers:
             text = f"except {ast.unparse(handler.type)[:80]}" if handler.type else "except"
             if handler.name:
@@ -332,6 +367,8 @@ class Statements(Calls):
                 self.block(handler.body, scope)
         # What the body binds is what there is where nothing is amiss.
         scope.names |= after
+        for value, path in paths:
+            value.path = path
         caught = ended == "raise" and bool(node.handlers)
         return self.block(node.finalbody, scope) or (None if caught else ended)
 
@@ -339,14 +376,23 @@ class Statements(Calls):
 
     def _run_Match(self, node: Any, scope: Scope) -> str | None:
         subject = ast.unparse(node.subject)[:60]
+        self.value(node.subject, scope)
+        ends: list[str | None] = []
         for case in node.cases:
             for part in ast.walk(case.pattern):
                 if isinstance(name := getattr(part, "name", None), str):
-                    scope.names[name] = Unknown("a part of what is matched")
+                    scope.names[name] = Unknown("a part of what is matched", True)
             text = f"{subject} matches {ast.unparse(case.pattern)[:60]}"
-            with self.under(Condition(text, self.place(scope, case.body[0]))):
-                self.block(case.body, scope)
-        return None
+            condition = Condition(text, self.place(scope, case.body[0]))
+            with self.under(condition):
+                if case.guard is not None:
+                    self.value(case.guard, scope)
+                ends.append(self.block(case.body, scope))
+            if ends[-1] is not None and ends[-1] != "raise":
+                self.frame.guards.append(replace(condition, text=f"not ({text})"))
+        last = node.cases[-1] if node.cases else None
+        rest = last is not None and last.guard is None and ast.unparse(last.pattern) == "_"
+        return ends[0] if rest and len(set(ends)) == 1 else None
 
 
 def _for_the_type_checker(test: ast.expr) -> bool:

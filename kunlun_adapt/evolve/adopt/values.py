@@ -26,11 +26,13 @@ class Const(Value):
 class External(Value):
     """Something outside the plugin, by its dotted path as the plugin names it.
 
-    `imported` tells that an import statement bound it: that fails where it is not there.
+    `imported` tells that an import statement bound it: that fails where it is not there. `since`
+    is how many things outside the plugin had changed by the time it was looked up.
     """
 
     name: str
     imported: bool = False
+    since: int = 0
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -95,14 +97,19 @@ class ListValue(Value):
 
     items: list[Value]
     more: bool = False
+    how: str = "list"
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class DictValue(Value):
-    """A dict whose entries are known, in order; `more` says that others may follow."""
+    """A dict whose entries are known, in order; `more` says that others may follow.
+
+    `factory` makes what a `defaultdict` has under a key that is not there.
+    """
 
     items: list[tuple[Value, Value]]
     more: bool = False
+    factory: Value | None = None
 
     def get(self, key: Value) -> Value | None:
         return next((v for k, v in reversed(self.items) if same(k, key)), None)
@@ -184,10 +191,18 @@ class Scope:
 
     def bind(self, name: str, value: Value) -> None:
         holder = self.holder(name)
+        if holder.names.get(name) is not value:
+            holder.unbind(name)
         holder.names[name] = value
         # What a module or a class of it holds can be named from outside.
         if value.path is None and holder.qualname is not None:
             value.path = f"{holder.module}:{holder.qualname}{name}"
+
+    def unbind(self, name: str) -> None:
+        """Take a name away: it no longer leads to what it was given to."""
+        held = self.names.pop(name, None)
+        if held is not None and held.path == f"{self.module}:{self.qualname}{name}":
+            held.path = None
 
 
 def same(one: Value, other: Value) -> bool:
@@ -224,6 +239,17 @@ def plain(value: Value | None) -> tuple[bool, Any]:
         if all(k[0] and v[0] and isinstance(k[1], (str, int)) for k, v in pairs):
             return True, {k[1]: v[1] for k, v in pairs}
     return False, None
+
+
+def storable(value: Value | None) -> bool:
+    """Tell whether YAML gives the very same back: plain values, and lists of such."""
+    if isinstance(value, ListValue):
+        return value.how == "list" and not value.more and all(map(_scalar, value.items))
+    return _scalar(value)
+
+
+def _scalar(value: Value | None) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, (bool, int, float, str, type(None)))
 
 
 def text_of(value: Value | None) -> str | None:

@@ -1,0 +1,375 @@
+"""Ways in which people write a plugin by hand: nothing is taken wrongly, and nothing is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.evolve.plugin_bench import COMMON, PluginBench, hooks, left, the_map
+
+AFFINITY = f"{COMMON}.set_affinity"
+RUNNER = "sglang.srt.runner.GraphRunner"
+BEFORE = """\
+import functools, importlib, itertools, operator, os, sys
+from dataclasses import dataclass, field
+import sglang.srt.runner
+from sglang.srt.runner import GraphRunner
+
+def ours(gpu_id, tp_size, nnodes=1):
+    return None
+
+def other(gpu_id, tp_size, nnodes=1):
+    return None
+"""
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> PluginBench:
+    return PluginBench(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "list(map(one, [('set_affinity', ours)]))",
+        "list(itertools.starmap(two, [('set_affinity', ours)]))",
+        "for n, f in itertools.product(['set_affinity'], [ours]):\n        setattr(common, n, f)",
+        "for n in itertools.chain(['set_affinity'], []):\n        setattr(common, n, ours)",
+        "for n in itertools.chain.from_iterable([['set_affinity']]):\n        two(n, ours)",
+        "for n in filter(lambda n: n != 'x', ['set_affinity', 'x']):\n        two(n, ours)",
+        "[setattr(m, n, ours) for m in (common,) for n in ('set_affinity', 'x') if n != 'x']",
+        f"deep('{AFFINITY}', ours)",
+        f"operator.attrgetter('srt.utils.common')(sglang).__setattr__('{'set_affinity'}', ours)",
+        f"m, _, n = '{AFFINITY}'.rpartition('.')\n    setattr(importlib.import_module(m), n, ours)",
+        "walk({'srt': {'utils': {'common': {'set_affinity': ours}}}}, sglang)",
+        "vars(common).update(set_affinity=ours)",
+        "common.__dict__.update({'set_affinity': ours})",
+        "common.__dict__.__setitem__('set_affinity', ours)",
+        "operator.setitem(vars(common), 'set_affinity', ours)",
+        "TABLE = Table()\n    TABLE['set_affinity'] = ours",
+        "table = Table()\n    table += ('set_affinity', ours)",
+        "table = Table()\n    table << ('set_affinity', ours)",
+        "Auto('set_affinity', ours)",
+        "Later('set_affinity', ours)\n    [each.go() for each in Later.all]",
+        "Derived(ours).go()",
+        "groups = __import__('collections').defaultdict(list)\n"
+        "    groups[common].append(('set_affinity', ours))\n"
+        "    for m, pairs in groups.items():\n"
+        "        for n, f in pairs:\n            setattr(m, n, f)",
+        "book = Book()\n    book.pages.append(ours)\n    common.set_affinity = book.pages[0]",
+        "with Entered() as (n, f):\n        setattr(common, n, f)",
+        "first, *rest = ('x', 'set_affinity', ours)\n    setattr(common, *rest)",
+        "common.set_affinity = getattr(sys.modules[__name__], 'our' + 's'[:1])",
+    ],
+)
+def test_a_replacement_is_found_in_what_people_write(bench: PluginBench, text: str) -> None:
+    found = bench.adopt(f"""
+{BEFORE}
+import sglang
+
+def two(name, new):
+    setattr(common, name, new)
+
+def one(pair):
+    two(*pair)
+
+def deep(path, new):
+    module, leaf = path.rsplit(".", maxsplit=1)
+    owner = functools.reduce(getattr, module.split(".")[1:], sglang)
+    setattr(owner, leaf, new)
+
+def walk(tree, owner):
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            walk(value, getattr(owner, key))
+        else:
+            setattr(owner, key, value)
+
+class Table:
+    def __setitem__(self, name, new):
+        setattr(common, name, new)
+    def __iadd__(self, pair):
+        self[pair[0]] = pair[1]
+        return self
+    def __lshift__(self, pair):
+        self[pair[0]] = pair[1]
+
+@dataclass
+class Step:
+    name: str
+
+@dataclass
+class Auto(Step):
+    new: object
+    def __post_init__(self):
+        setattr(common, self.name, self.new)
+
+class Later:
+    all = []
+    def __init__(self, name, new):
+        self.name, self.new = name, new
+        Later.all.append(self)
+    def go(self):
+        setattr(common, self.name, self.new)
+
+class Derived(Later):
+    def __init__(self, new):
+        super().__init__("set_affinity", new)
+    def go(self):
+        super().go()
+
+@dataclass
+class Book:
+    pages: list = field(default_factory=list)
+
+class Entered:
+    def __enter__(self):
+        return "set_affinity", ours
+    def __exit__(self, *error):
+        return None
+
+def register():
+    {text}
+""")
+    assert {t: h.get("impl") for t, h in hooks(found).items()} == {AFFINITY: "ours.install:ours"}
+    assert hooks(found)[AFFINITY].get("status") is None
+    assert {reason for reason, _, _ in left(found)} <= {"unreached"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for name in ('set_affinity',):\n    def ours(*args): return name\n"
+        "    setattr(common, name, ours)\ndef ours(): return 2",
+        "common.set_affinity = ours\ndef ours(): return 2",
+        "common.set_affinity = ours\ndel ours",
+        "common.set_affinity = Holder().method",
+        "common.set_affinity = functools.lru_cache(maxsize=1)(ours)",
+        "common.set_affinity = functools.cache(ours)",
+        "common.set_affinity = thing.wrapped('x')(ours)",
+        "common.set_affinity = property(ours)",
+        "@swallow\ndef lost(*args): return 1\ncommon.set_affinity = KEPT[0]",
+    ],
+)
+def test_a_name_that_leads_elsewhere_is_not_taken(bench: PluginBench, text: str) -> None:
+    found = bench.adopt(f"""
+{BEFORE}
+import thing
+KEPT = []
+def swallow(fn):
+    KEPT.append(fn)
+
+class Holder:
+    def method(self, *args):
+        return None
+
+{text}
+def register():
+    return None
+""")
+    hook = hooks(found)[AFFINITY]
+    assert hook["status"] == "planned" and "impl" not in hook
+    assert [reason for reason, _, _ in left(found)] == ["implementation"]
+
+
+@pytest.mark.parametrize(
+    ("value", "impl"),
+    [
+        ("HOLDER.method", "ours.install:HOLDER.method"),
+        ("Derived.made", "ours.install:Derived.made"),
+        ("Derived.plain", "ours.install:Holder.plain"),
+        ("CHOSEN", "ours.install:CHOSEN"),
+        ("decorated", "ours.install:decorated"),
+    ],
+)
+def test_methods_and_chosen_names(bench: PluginBench, value: str, impl: str) -> None:
+    found = bench.adopt(f"""
+{BEFORE}
+class Holder:
+    def method(self, *args):
+        return None
+    @classmethod
+    def made(cls, *args):
+        return None
+    @staticmethod
+    def plain(*args):
+        return None
+
+class Derived(Holder):
+    pass
+
+HOLDER = Holder()
+if os.environ.get("X"):
+    CHOSEN = ours
+    def CHOSEN(*args):
+        return 1
+else:
+    def CHOSEN(*args):
+        return 2
+
+@functools.lru_cache(maxsize=None)
+def decorated(*args):
+    return None
+
+def register():
+    common.set_affinity = {value}
+""")
+    assert hooks(found)[AFFINITY]["impl"] == impl
+    assert left(found) == []
+
+
+def test_what_is_put_back_is_bound_for_a_while_only(bench: PluginBench) -> None:
+    found = bench.adopt(f"""
+{BEFORE}
+import contextlib
+
+@contextlib.contextmanager
+def patched():
+    old = common.set_affinity
+    common.set_affinity = ours
+    try:
+        yield
+    finally:
+        common.set_affinity = old
+
+class Patched:
+    def __enter__(self):
+        self.old = GraphRunner.replay
+        GraphRunner.replay = other
+    def __exit__(self, *error):
+        GraphRunner.replay = self.old
+
+def register():
+    with patched(), Patched():
+        pass
+""")
+    assert {h["status"] for h in hooks(found).values()} == {"planned"}
+    assert set(hooks(found)) == {AFFINITY, f"{RUNNER}.replay"}
+    said = [x.what for x in found.left if x.reason == "unsupported"]
+    assert all("is bound for a while only" in text for text in said) and len(said) == 2
+
+
+def test_what_was_patched_before_is_what_is_handed_on(bench: PluginBench) -> None:
+    found = bench.adopt(f"""
+{BEFORE}
+def register():
+    before = common.set_affinity
+    common.set_affinity = ours
+    sglang.srt.runner.f = before
+    registry.BACKENDS["a"] = common.set_affinity
+    from sglang.srt.utils.common import set_affinity
+    registry.BACKENDS["b"] = set_affinity
+    common._old = before
+""")
+    said = [(h["at"][0]["target"].rpartition(".")[2], h["impl"]) for h in the_map(found)["hooks"]]
+    assert said == [
+        ("set_affinity", "ours.install:ours"),
+        ("BACKENDS", "ours.install:ours"),
+        ("BACKENDS", "ours.install:ours"),
+    ]
+    # Under a second name upstream's own would be ours by the time that it is looked up.
+    assert [x.line - 16 for x in found.left if x.reason == "unsupported"] == [2, 6]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "delattr(common, 'set_affinity')",
+        "del registry.BACKENDS['x']",
+        "del sys.modules['flashinfer']",
+        "sys.modules.pop('flashinfer', None)",
+        "os.environ.pop('X', None)",
+        "del os.environ['X']",
+        "os.unsetenv('X')",
+        "common.CHOICES[0] = 'x'",
+        "common.CHOICES = ('x',)",
+        "common.CHOICES = {'x'}",
+        "torch.library.Library('ours', 'DEF').define('f() -> ()')",
+        "torch.library.custom_op('ours::f', mutates_args=())(ours)",
+        "torch.utils.rename_privateuse1_backend('ours')",
+        "transformers.AutoConfig.register('ours', Holder)",
+        "gorilla.apply(common, 'set_affinity', ours)",
+    ],
+)
+def test_what_no_document_says_is_listed(bench: PluginBench, text: str) -> None:
+    found = bench.adopt(f"""
+{BEFORE}
+import gorilla, torch, transformers
+class Holder:
+    pass
+def register():
+    {text}
+""")
+    assert left(found) == [("unsupported", "ours/install.py", 19)]
+    assert "hooks" not in the_map(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("for name, module in sys.modules.items():\n        module.f = ours", "name"),
+        ("[setattr(m, 'f', ours) for m in sys.modules.values()]", "name"),
+        ("list(map(bind, load()))", "name"),
+        ("match load():\n        case [m, n]:\n            setattr(m, n, ours)", "name"),
+        ("thing.load().f = ours", "name"),
+        ("sys.modules.update(load())", "name"),
+        ("common.CHOICES += 'ab'", "implementation"),
+        ("GraphRunner.replay = staticmethod(ours)", "unsupported"),
+    ],
+)
+def test_what_is_not_known_is_listed(bench: PluginBench, text: str, reason: str) -> None:
+    found = bench.adopt(f"""
+{BEFORE}
+import thing
+def load():
+    return thing.load()
+def bind(name):
+    setattr(common, name, ours)
+def register():
+    {text}
+""")
+    assert reason in {r for r, _, line in left(found) if line >= 17}
+    assert all(h["status"] == "planned" for h in hooks(found).values())
+
+
+def test_conditions_inside_expressions_and_matches(bench: PluginBench) -> None:
+    found = bench.adopt(f"""
+{BEFORE}
+def register():
+    os.environ.get("A") and setattr(common, "set_affinity", ours)
+    setattr(common, "ENABLED", False) if os.environ.get("B") else None
+    match os.environ.get("C"):
+        case "x":
+            return
+    GraphRunner.replay = ours
+""")
+    said = {x.what: x.bindings for x in found.left if x.reason == "condition"}
+    assert said == {
+        "holds only where `os.environ.get('A')`": ("set-affinity",),
+        "holds only where `os.environ.get('B')`": ("enabled",),
+        "holds only where `not (os.environ.get('C') matches 'x')`": ("graph-runner-replay",),
+    }
+
+
+def test_a_decorator_that_is_applied_twice_registers_twice(bench: PluginBench) -> None:
+    found = bench.adopt(f"""
+{BEFORE}
+def register():
+    keep = registry.register_attention_backend("x")
+    keep(ours)
+    keep(other)
+""")
+    said = [h["impl"] for h in the_map(found)["hooks"]]
+    assert said == ["ours.install:ours", "ours.install:other"]
+
+
+def test_entries_by_name(bench: PluginBench) -> None:
+    found = bench.adopt(f"""
+{BEFORE}
+def register():
+    registry.BACKENDS.update(a=ours)
+    registry.BACKENDS.__setitem__("b", ours)
+    operator.setitem(registry.BACKENDS, "c", ours)
+""")
+    assert [h["key"] for h in the_map(found)["hooks"]] == ["a", "b", "c"]
