@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from kunlun_adapt.check.alike import by_parameters, class_of
 from kunlun_adapt.check.context import Context, member_path
+from kunlun_adapt.check.taken_for import CALLED, is_of_its_kind, is_telling, sorts_of_hook
 from kunlun_adapt.diagnostics import EntryChange, Mend, Position
 from kunlun_adapt.diagnostics.mend import Kind
 from kunlun_adapt.documents import Bind, Document, HookAt, Spelling
@@ -44,6 +45,8 @@ class Use:
     document: Document[Any] | None = None
     place: tuple[str | int, ...] = ()
     """Where the entry stands in the document."""
+    sorts: tuple[str, ...] = ()
+    """What the symbol can be for this way of binding; nothing where it can be anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,8 @@ def uses(context: Context) -> Iterator[Use]:
         entry = _stated(kernel.bind)
         target, id = kernel.bind.target, kernel.binding.id
         stated = (kernel.recipe, kernel.path)
-        yield Use(target, kernel.symbol, place, id, "target", entry, "", *stated)
+        sorts = ("class",) if kernel.bind.style == "oot_forward" else (CALLED,)
+        yield Use(target, kernel.symbol, place, id, "target", entry, "", *stated, sorts)
     for member in context.members:
         path = implementation_target(member)
         if path is not None:
@@ -112,12 +116,12 @@ def _hooks(context: Context) -> Iterator[Use]:
             path, _, name = path.rpartition(".")
             tail = f".{name}"
         place = hook.document.at(*hook.path, "target")
-        stated = (hook.document, hook.path)
-        yield Use(path, symbol, place, hook.binding.id, "target", _stated(hook.at), tail, *stated)
+        stated, id = (hook.document, hook.path), hook.binding.id
+        sorts = sorts_of_hook(hook.hook.type)
+        yield Use(path, symbol, place, id, "target", _stated(hook.at), tail, *stated, sorts)
         if hook.at.readback is not None and hook.readback is not None:
             place = hook.document.at(*hook.path, "readback", "target")
             shown, entry = hook.at.readback.target, _stated(hook.at.readback)
-            id = hook.binding.id
             yield Use(shown, hook.readback, place, id, "readback", entry, "", *stated)
         for i, path in enumerate(hook.hook.repair):
             place = hook.document.at(*hook.path[:2], "repair", i)
@@ -170,7 +174,7 @@ def _lost(context: Context) -> Iterator[Lost]:
     for use in uses(context):
         if isinstance(use.symbol, Missing):
             missing = by_parameters(context, suggested(context, use.symbol), use.entry, taken)
-            moved = _moved(missing)
+            moved = _moved(context, use, missing)
             # What another binding is about is not where this one's symbol went.
             if moved is not None and moved.path in taken and moved.score < SAME_BODY:
                 moved = None
@@ -215,17 +219,24 @@ def _fingerprint(context: Context, path: str) -> str | None:
     return None
 
 
-def _moved(missing: Missing) -> Suggestion | None:
+def _moved(context: Context, use: Use, missing: Missing) -> Suggestion | None:
     """Return where the symbol is now, if one place carries its name and stands out.
 
-    A method of another class, and what another part of upstream (`multimodal_gen`) calls alike,
-    is the same thing only where it does the same.
+    What is of another kind is not it. A method of another class, and what another part of upstream
+    (`multimodal_gen`) calls alike, is the same thing only where it does the same; and of a few
+    lines, or of two places that both do the same, that is said by chance.
     """
     leaf = missing.path.rpartition(".")[2]
-    same = [s for s in missing.suggestions if s.path.rpartition(".")[2] == leaf]
+    same = [
+        s
+        for s in missing.suggestions
+        if s.path.rpartition(".")[2] == leaf
+        and is_of_its_kind(context, missing.path, s.path, use.sorts)
+    ]
     if not same or same[0].score < SURE:
         return None
-    if same[0].score >= SAME_BODY:
+    copied = len(same) > 1 and same[1].score >= SAME_BODY
+    if same[0].score >= SAME_BODY and not copied and is_telling(context, same[0].path):
         return same[0]
     if len(same) > 1 and same[0].score - same[1].score < MARGIN:
         return None
