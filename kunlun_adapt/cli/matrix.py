@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -171,7 +173,10 @@ def matrix(
         whole = joined(found, claim=claim, beyond_claims=beyond_claims)
         _known(family, whole.families)
         shown = whole.only(family or (), state or ())
-        text = _rendered(shown, chosen, counts=counts, verbose=verbose)
+        # Only a person sees the terminal's width; what a program reads never depends on it.
+        seen = output is None and sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if seen else None
+        text = _rendered(shown, chosen, counts=counts, verbose=verbose, width=width)
         if output is None:
             emit(text)
         else:
@@ -203,7 +208,9 @@ def _known(families: list[str] | None, names: tuple[str, ...]) -> None:
             raise typer.BadParameter(f"--family: there is no {name!r}; {hint}")
 
 
-def _rendered(found: Matrix, format: Format, *, counts: bool, verbose: bool) -> str:
+def _rendered(
+    found: Matrix, format: Format, *, counts: bool, verbose: bool, width: int | None
+) -> str:
     if format is Format.JSON:
         return as_json(found.to_json(counts=counts))
     if format is Format.HTML:
@@ -213,4 +220,4 @@ def _rendered(found: Matrix, format: Format, *, counts: bool, verbose: bool) -> 
         return render_html(found)
     if format is Format.MARKDOWN:
         return counts_markdown(found) if counts else render_markdown(found)
-    return counts_text(found) if counts else render_text(found, verbose=verbose)
+    return counts_text(found) if counts else render_text(found, verbose=verbose, width=width)

@@ -106,6 +106,53 @@ sglang 0.5.19: no binding: KA004: a name twice
     )
 
 
+def test_text_is_short_where_it_would_be_too_wide() -> None:
+    assert render_text(MATRIX, width=29) == render_text(MATRIX)
+    assert (
+        render_text(MATRIX, width=28)
+        == """\
+ok holds, ch changed, mv moved, pl planned, - excluded, XX broken
+
+            0.5.18  .19
+host
+  affinity  ok      mv
+  choices   ok      ok
+moe
+  gate      -       pl
+  topk      ok      XX
+
+family  0.5.18  .19
+host    2/2     2/2
+moe     1/2     0/2, 1XX
+
+          0.5.18  .19
+holds          3    1
+changed        0    0
+moved          0    1
+planned        0    1
+excluded       1    0
+broken         0    1
+total          4    4
+
+sglang 0.5.19: topk: KA101: sglang has no f
+sglang 0.5.19: no binding: KA004: a name twice
+
+4 bindings, 2 releases (0.5.18 to 0.5.19): 2 errors
+"""
+    )
+
+
+def test_short_text_leaves_out_the_middle_of_a_name_and_nothing_of_a_column() -> None:
+    named = replace(MATRIX, rows=(row(f"a{'b' * 60}c", "host", *MATRIX.rows[0].cells),))
+    lines = render_text(named, verbose=True, width=60).splitlines()
+    (shown,) = [line for line in lines if line.startswith("  ab")]
+    assert len(shown) <= 60 and "…" in shown and shown.split()[0].endswith("bc")
+    assert lines[lines.index(shown) + 1] == "      0.5.19 since 0.5.18: target g, was f"
+    columns = tuple(replace(c, release=r) for c, r in zip(MATRIX.columns, "12", strict=True))
+    unlike = render_text(replace(MATRIX, columns=columns), width=1)
+    assert unlike.splitlines()[2].split() == ["1", "2"]
+
+
 def test_text_says_more_when_asked() -> None:
     text = render_text(MATRIX, verbose=True)
     assert "  affinity  holds     moved\n      0.5.19 since 0.5.18: target g, was f\n" in text

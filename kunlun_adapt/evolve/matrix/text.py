@@ -16,33 +16,90 @@ from kunlun_adapt.evolve.matrix.records import (
 )
 
 Table = list[list[str]]
+SHORT = {
+    State.HOLDS: "ok",
+    State.CHANGED: "ch",
+    State.MOVED: "mv",
+    State.PLANNED: "pl",
+    State.EXCLUDED: "-",
+    State.BROKEN: "XX",
+}
+"""What a cell says where there is no room for its state."""
+_ID_AT_LEAST = 24
 
 
-def render_text(matrix: Matrix, *, verbose: bool = False) -> str:
+def render_text(matrix: Matrix, *, verbose: bool = False, width: int | None = None) -> str:
     """Return the table by family, the counts by family and in all, and what is broken.
 
-    `verbose` adds below each binding what its cells have to say.
+    `verbose` adds below each binding what its cells have to say. A table that is wider than
+    `width` says the same in short.
     """
-    wide = max((len(row.id) for row in matrix.rows), default=0) + 2
+    names, shown = column_names(matrix), _left(_table(matrix))
+    short = width is not None and max(map(len, shown)) > width
     lines: list[str] = []
-    # One alignment for all families: a column is read from top to bottom.
-    head = [" " * wide, *column_names(matrix)]
-    table: Table = [head]
-    for family in matrix.families:
-        table.append([family, *("" for _ in matrix.columns)])
-        table += ([f"  {row.id}", *_states(row)] for row in matrix.of(family))
-    shown = _left(table)
-    rows = {f"  {row.id}": row for row in matrix.rows}
-    for cells, line in zip(table, shown, strict=True):
+    if short and width is not None:
+        names = _short_names(names)
+        lines += [", ".join(f"{word} {state.value}" for state, word in SHORT.items()), ""]
+        shown = _left(_table(matrix, names, width))
+    rows = _lines_of(matrix)
+    for row, line in zip(rows, shown, strict=True):
         lines.append(one_line(line))
-        row = rows.get(cells[0])
         if verbose and row is not None:
             lines += (one_line(f"      {told}") for told in _notes(matrix, row))
-    lines += ["", *map(one_line, _left(family_table(matrix))), "", *aligned(total_table(matrix))]
+    families = family_table(matrix)
+    if short:
+        families = [["family", *names], *(_short_shares(row) for row in families[1:])]
+    total = [["", *names], *total_table(matrix)[1:]]
+    lines += ["", *map(one_line, _left(families)), "", *aligned(total)]
     broken = [one_line(line) for line, _ in broken_lines(matrix)]
     lines += ["", *broken] if broken else []
     lines += ["", summary(matrix)]
     return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _lines_of(matrix: Matrix) -> list[Row | None]:
+    """Return what each line of the table is about: its head and the families' are no binding."""
+    found: list[Row | None] = [None]
+    for family in matrix.families:
+        found += [None, *matrix.of(family)]
+    return found
+
+
+def _table(matrix: Matrix, short: Sequence[str] = (), width: int = 0) -> Table:
+    """Return the table; with `short` names of the columns in as few letters as `width` asks for."""
+    names = list(short) or column_names(matrix)
+    columns = sum(max(2, len(name)) + 2 for name in names)
+    room = max(_ID_AT_LEAST, width - columns - 2) if short else None
+    # One alignment for all families: a column is read from top to bottom.
+    table: Table = [["", *names]]
+    for family in matrix.families:
+        table.append([family, *("" for _ in names)])
+        for row in matrix.of(family):
+            states = [SHORT[cell.state] for cell in row.cells] if short else _states(row)
+            table.append([f"  {_cut(row.id, room)}", *states])
+    return table
+
+
+def _cut(text: str, room: int | None) -> str:
+    """Leave out the middle of what is too long: a name's two ends tell more."""
+    if room is None or len(text) <= room:
+        return text
+    end = (room - 1) // 2
+    return f"{text[: room - 1 - end]}…{text[-end:]}"
+
+
+def _short_names(names: Sequence[str]) -> list[str]:
+    """Leave out what all versions begin with, but of the first one."""
+    first, *others = names
+    starts = [first[: at + 1] for at, letter in enumerate(first) if letter == "." and others]
+    shared = [start for start in starts if all(name.startswith(start) for name in others)]
+    return [first, *(f".{n.removeprefix(shared[-1])}" for n in others)] if shared else [*names]
+
+
+def _short_shares(row: Sequence[str]) -> list[str]:
+    family, *shares = row
+    told = (share.replace(" of ", "/").replace(" broken", SHORT[State.BROKEN]) for share in shares)
+    return [family, *told]
 
 
 def render_markdown(matrix: Matrix) -> str:
