@@ -61,6 +61,15 @@ def bench(tmp_path: Path) -> PluginBench:
         "with Entered() as (n, f):\n        setattr(common, n, f)",
         "first, *rest = ('x', 'set_affinity', ours)\n    setattr(common, *rest)",
         "common.set_affinity = getattr(sys.modules[__name__], 'our' + 's'[:1])",
+        "for n, f in vars(Mixin).items():\n        n[0] != '_' and setattr(common, n, ours)",
+        "Parts().run()",
+        "common.set_affinity, _ = (ours,) * 2",
+        "assert setattr(common, 'set_affinity', ours) is None",
+        "module = sys.modules.get(common.__name__) or importlib.import_module(common.__name__)\n"
+        "    module.set_affinity = ours",
+        "Made = Meta('Made', (), {'set_affinity': ours})\n"
+        "    class Made(metaclass=Meta):\n        set_affinity = ours",
+        "class Made(Based):\n        set_affinity = ours",
     ],
 )
 def test_a_replacement_is_found_in_what_people_write(bench: PluginBench, text: str) -> None:
@@ -118,6 +127,29 @@ class Derived(Later):
         super().__init__("set_affinity", new)
     def go(self):
         super().go()
+
+class Mixin:
+    def set_affinity(self):
+        return None
+
+class Parts:
+    def run(self):
+        for name in dir(self):
+            if name.startswith("patch_"):
+                getattr(self, name)()
+    def patch_one(self):
+        common.set_affinity = ours
+
+class Meta(type):
+    def __new__(meta, name, bases, held):
+        cls = super().__new__(meta, name, bases, held)
+        for key, value in held.items():
+            if callable(value):
+                setattr(common, key, value)
+        return cls
+
+class Based(metaclass=Meta):
+    pass
 
 @dataclass
 class Book:
@@ -373,3 +405,62 @@ def register():
     operator.setitem(registry.BACKENDS, "c", ours)
 """)
     assert [h["key"] for h in the_map(found)["hooks"]] == ["a", "b", "c"]
+
+
+def test_one_object_under_two_names_is_bound_once(bench: PluginBench) -> None:
+    bench.upstream["sglang/srt/again.py"] = "from sglang.srt.utils.common import set_affinity\n"
+    found = bench.adopt(f"""
+{BEFORE}
+import sglang.srt.again as again
+def register():
+    common.set_affinity = ours
+    again.set_affinity = common.set_affinity
+""")
+    said = {t: h.get("status") for t, h in hooks(found).items()}
+    assert said == {AFFINITY: None, "sglang.srt.again.set_affinity": "planned"}
+    assert any("is another name of what set-affinity binds" in x.what for x in found.left)
+
+
+def test_what_cannot_be_named_is_listed_each_time(bench: PluginBench) -> None:
+    found = bench.adopt(f"""
+{BEFORE}
+def register():
+    HookRegistry.register("{AFFINITY}", lambda *args: 1, HookType.BEFORE)
+    HookRegistry.register("{AFFINITY}", lambda *args: 2, HookType.BEFORE)
+""")
+    assert [h["status"] for h in the_map(found)["hooks"]] == ["planned", "planned"]
+    assert [reason for reason, _, _ in left(found)] == ["implementation"] * 2
+
+
+def test_what_is_only_planned_does_not_stand_in_the_way(bench: PluginBench) -> None:
+    found = bench.adopt(f"""
+{BEFORE}
+def register():
+    common.set_affinity = lambda *args: 1
+    common.set_affinity = ours
+""")
+    said = [(h.get("status"), h.get("impl")) for h in the_map(found)["hooks"]]
+    assert said == [("planned", None), (None, "ours.install:ours")]
+
+
+def test_hooks_of_every_type_and_of_a_type_that_nobody_knows(bench: PluginBench) -> None:
+    found = bench.adopt(f"""
+{BEFORE}
+def register():
+    for kind in HookType:
+        HookRegistry.register("{AFFINITY}", ours, kind)
+    HookRegistry.register("{RUNNER}.replay", ours, os.environ["KIND"])
+""")
+    said = [h["type"] for h in the_map(found)["hooks"]]
+    assert said == ["before", "after", "around", "replace"]
+    assert [reason for reason, _, _ in left(found)] == ["name"]
+
+
+def test_a_function_that_this_release_does_not_have(bench: PluginBench) -> None:
+    found = bench.adopt(f"{BEFORE}\ndef register():\n    common.add_choices(['ours'])\n")
+    assert left(found) == [("unsupported", "ours/install.py", 16)]
+
+
+def test_a_helper_for_upstream_that_nothing_starts(bench: PluginBench) -> None:
+    found = bench.adopt(f"{BEFORE}\ndef helper(n, f):\n    setattr(common, n, f)\n")
+    assert left(found) == [("unreached", "ours/install.py", 16)]

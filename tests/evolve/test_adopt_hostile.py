@@ -222,6 +222,24 @@ def test_what_is_no_plugin_is_refused(tmp_path: Path, make: object, said: str) -
     assert said in caught.value.message
 
 
+def test_links_that_lead_nowhere(bench: PluginBench) -> None:
+    root = plugin(bench)
+    (root / "ours" / "itself.py").symlink_to("itself.py")
+    (found,) = unread(bench, root)
+    assert "cannot be read" in found.what or found.what == "a link that leads nowhere"
+    (bench.root / "circle").symlink_to("circle")
+    (bench.root / "dangling").symlink_to("nowhere")
+    for name in ("circle", "dangling"):
+        with pytest.raises(AdaptError, match="is a link that leads nowhere"):
+            read_sources(bench.root / name)
+
+
+def test_a_plugin_of_which_no_file_can_be_read(tmp_path: Path) -> None:
+    root = write(tmp_path, {"ours/__init__.py": "def (:"})
+    with pytest.raises(AdaptError, match=r"no file of .* could be read; ours/__init__.py:1"):
+        read_sources(root)
+
+
 @pytest.mark.parametrize(
     ("files", "top"),
     [
@@ -230,6 +248,11 @@ def test_what_is_no_plugin_is_refused(tmp_path: Path, make: object, said: str) -
         ({"ours/install.py": "", "docs/conf.py": ""}, ("ours",)),
         ({"ours.py": "", "setup.py": ""}, ("ours",)),
         ({"one/__init__.py": "", "two/__init__.py": ""}, ("one", "two")),
+        (
+            {"ours/__init__.py": "import beside", "beside.py": "import last", "last.py": ""},
+            ("ours", "beside", "last"),
+        ),
+        ({"src/ours/__init__.py": "from beside import x", "src/beside.py": ""}, ("ours", "beside")),
     ],
 )
 def test_where_a_plugin_may_lie(
@@ -266,6 +289,10 @@ from setuptools import setup
 POINTS = {"sglang.srt.plugins": ["ours = ours.install:register"]}
 setup(name="ours", entry_points=POINTS, install_requires=["sglang[all]==0.5.17"])
 """
+SETUP_TEXT = SETUP_PY.replace(
+    '{"sglang.srt.plugins": ["ours = ours.install:register"]}',
+    '"[sglang.srt.plugins]\\nours = ours.install:register\\n[console_scripts]\\nx = a:b"',
+)
 POETRY = """\
 [tool.poetry.plugins."sglang.srt.plugins"]
 ours = "ours.install:register"
@@ -277,6 +304,7 @@ ours = "ours.install:register"
     [
         ("setup.cfg", SETUP_CFG, "0.5.19"),
         ("setup.py", SETUP_PY, "0.5.17"),
+        ("setup.py", SETUP_TEXT, "0.5.17"),
         ("pyproject.toml", POETRY, "0.5.23"),
         ("pyproject.toml", '[project]\nname="a"\ndependencies=["sglang~=9.0"]\n', "0.5.23"),
     ],
@@ -289,3 +317,12 @@ def test_project_files(tmp_path: Path, file: str, text: str, release: str) -> No
         (entry,) = found.project.entry_points
         assert (entry.name, entry.module, entry.attribute) == ("ours", "ours.install", "register")
     assert wanted_release(found, ("0.5.17", "0.5.19", "0.5.23")) == release
+
+
+@pytest.mark.parametrize("given", ["entry_points=points()", "**settings()"])
+def test_entry_points_that_are_made_at_run_time(tmp_path: Path, given: str) -> None:
+    text = f"from setuptools import setup\nsetup(name='ours', {given})\n"
+    found = read_sources(write(tmp_path, {"setup.py": text, "ours/__init__.py": ""}))
+    assert [str(x) for x in found.left] == [
+        "setup.py:2: file: its entry points are made at run time"
+    ]

@@ -87,6 +87,9 @@ class _Bindings(Registrations):
         if target is None or not is_dotted(target):
             if event.called or role(event.value, self._resolver) in ("function", "class"):
                 self._unnamed(event)
+            elif event.kind == "named":
+                text = f"{event.shown} is assigned by code that nothing here starts"
+                self._leave("unreached", event, text)
             return
         what = role(event.value, self._resolver)
         if not event.called and what not in ("function", "class"):
@@ -118,7 +121,7 @@ class _Bindings(Registrations):
         how = event.value.how if isinstance(event.value, Wrapped) else ""
         held = self._resolver.resolve(target) if target.startswith("sglang.") else None
         kind = held.kind if isinstance(held, Symbol) else ""
-        if how.endswith("method") and how != kind in _MEMBERS:
+        if how and how != "partial" and how != kind in _MEMBERS:
             # A hook keeps the kind that upstream's own has, and with it what is passed first.
             return f"makes a {how} of {target}, which is a {kind}"
         return ""
@@ -226,7 +229,7 @@ class _Bindings(Registrations):
             entry["value"] = value
         else:
             self._with_implementation(entry, event)
-        self._hooked.pop((target, "extend"), None)
+        self._hooked.pop(self._key(target, "extend"), None)
         self._add_hook(target, entry, event)
 
     def _is_list(self, target: str) -> bool:

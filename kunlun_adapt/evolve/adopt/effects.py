@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kunlun_adapt.evolve.adopt.entries import Entries
 from kunlun_adapt.evolve.adopt.events import Condition, Event, How, Place
-from kunlun_adapt.evolve.adopt.expressions import UPSTREAM
+from kunlun_adapt.evolve.adopt.expressions import HOOK_TYPES, UPSTREAM
 from kunlun_adapt.evolve.adopt.values import (
     ClassValue,
     Const,
@@ -27,7 +27,6 @@ from kunlun_adapt.evolve.adopt.values import (
 if TYPE_CHECKING:
     from kunlun_adapt.evolve.adopt.sources import Sources
 
-HOOK_TYPES = ("before", "after", "around", "replace")
 _TYPE_OF_HOOK = "HookType"
 _LISTS = ("append", "extend", "insert", "add", "update", "setdefault", "remove", "clear", "pop")
 _SETATTR = (
@@ -39,6 +38,7 @@ _RUNS_TEXT = ("builtins.exec", "builtins.eval", "builtins.compile")
 _FINDERS = ("sys.meta_path", "sys.path_hooks")
 _LIBRARY = ("torch.library.Library()",)
 _REGISTERS = ("register", "rename_privateuse1", "define", "impl", "custom_op", "triton_op")
+_FILLS = ("add_", "extend_", "set_", "update_")
 _ITSELF = ("the parameter self", "the parameter cls")
 _PATCHES = ("unittest.mock.patch", "mock.patch")
 
@@ -85,6 +85,10 @@ class Effects(Entries):
             return made
         if upstream and leaf in _LISTS and "()" not in name:
             self._extend(name, leaf, args, keywords, place)
+            return made
+        if upstream and leaf.startswith(_FILLS) and self.is_missing(name):
+            shown = ast.unparse(node)[:80]
+            self.leave("unsupported", place, f"calls what this release does not have: {shown}")
             return made
         if upstream and ("register" in leaf or ".register" in name or self.fills(name)):
             self.pending.append((made, place, self.conditions(), self.called))
@@ -209,6 +213,10 @@ class Effects(Entries):
         """Tell whether a function of upstream's, called at the start, fills one of its tables."""
         return False
 
+    def is_missing(self, name: str) -> bool:
+        """Tell whether upstream has nothing under a name."""
+        return False
+
     def settle(self) -> None:
         """Keep the registrations that were called as they are, with no decorated function."""
         for item in self.pending:
@@ -252,7 +260,7 @@ class Effects(Entries):
         if not known:
             shown = ast.unparse(node)[:100] if isinstance(node, ast.expr) else "a hook"
             self.leave("name", place, f"the type of a hook is made at run time: {shown}")
-            named = "around"
+            return Const(None)
         self._event("hook", target, given.get("hook"), node, place, kind=named)
         return Const(None)
 
@@ -289,7 +297,8 @@ class Effects(Entries):
                 self._object(held.name, place, shown)
                 return
             target = f"{held.name}.{name}" if name is not None else None
-            self._assigned(target, value, place, shown)
+            named = "named" if held.name.startswith(f"{UPSTREAM}.") else ""
+            self._assigned(target, value, place, shown, named)
         elif isinstance(held, Made):
             self._object(held.callee, place, shown)
             if not held.callee.startswith((f"{UPSTREAM}.", "types.")):

@@ -199,7 +199,9 @@ class Entries(LibraryCalls):
             return True
         return False
 
-    def _assigned(self, target: str | None, value: Value, place: Place, shown: str) -> None:
+    def _assigned(
+        self, target: str | None, value: Value, place: Place, shown: str, kind: str = ""
+    ) -> None:
         back = isinstance(value, External) and value.name == target
         value = self.as_it_was(value)
         if back and not isinstance(value, External):
@@ -216,7 +218,7 @@ class Entries(LibraryCalls):
                 value,
                 place,
                 shown=shown,
-                kind="back" if back else "",
+                kind="back" if back else kind,
                 conditions=self.conditions(),
                 called=self.called,
             )

@@ -25,19 +25,20 @@ from kunlun_adapt.evolve.adopt.values import (
     Wrapped,
     plain,
     same,
-    text_of,
     truth,
 )
 
 UPSTREAM = "sglang"
 MOST_TEXT = 4096
 MOST_ITEMS = 20_000
+HOOK_TYPES = ("before", "after", "around", "replace")
 _BUILTINS = frozenset(dir(builtins))
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mod: operator.mod,
     ast.FloorDiv: operator.floordiv,
+    ast.Mult: operator.mul,
     ast.BitOr: operator.or_,
 }
 _ORDER: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -146,11 +147,28 @@ class Expressions(Track):
             return External(f"{scope.stars[0]}.{name}")
         if name == "__name__":
             return Const(module)
+        if name == "__dict__":
+            return self.held_by(ModuleValue(module))
         if name == "__path__":
             return self.package_path(module)
         return Unknown(
             f"{module} has no {name} that is known", upstream=bool(scope and scope.stars)
         )
+
+    def held_by(self, held: Value) -> Value:
+        """Return the names that a module, a class or an object of the plugin holds itself."""
+        names: dict[str, Value] = {}
+        more = False
+        if isinstance(held, ModuleValue) and held.name in self.scopes:
+            names = self.scopes[held.name].names
+            more = bool(self.scopes[held.name].stars)
+        elif isinstance(held, ClassValue):
+            names = held.scope.names
+        elif isinstance(held, Instance):
+            names = held.attributes
+        else:
+            return Unknown("what an object holds", getattr(held, "upstream", False))
+        return DictValue([(Const(name), value) for name, value in names.items()], more)
 
     def is_plugin(self, module: str) -> bool:
         """Tell whether a dotted name is a module of the plugin, or a folder of such."""
@@ -169,6 +187,8 @@ class Expressions(Track):
             return Const(cls.node.name)
         if name == "__module__":
             return Const(cls.scope.module)
+        if name == "__dict__":
+            return self.held_by(cls)
         outside = next((b for b in cls.mro() if isinstance(b, External)), None)
         if outside is not None:
             return External(f"{outside.name}.{name}")
@@ -209,8 +229,15 @@ class Expressions(Track):
             return ListValue(items[:MOST_ITEMS], more, left.how)
         if isinstance(left, DictValue) and isinstance(right, DictValue):
             return DictValue([*left.items, *right.items], left.more or right.more)
+        if isinstance(node.op, ast.Mult) and isinstance(left, ListValue):
+            count = right.value if isinstance(right, Const) else None
+            if isinstance(count, int) and 0 <= count * len(left.items) <= MOST_ITEMS:
+                return ListValue(left.items * count, left.more, left.how)
         (known, one), (known_too, other) = plain(left), plain(right)
         compute = _OPERATORS.get(type(node.op))
+        whole = isinstance(one, int) and isinstance(other, int) and abs(one * other) < 1 << 63
+        if isinstance(node.op, ast.Mult) and not whole:
+            return Unknown(f"{ast.unparse(node)[:60]}", True)
         if known and known_too and compute is not None:
             if isinstance(node.op, ast.Mod) and isinstance(one, str):
                 other = tuple(other) if isinstance(right, ListValue) else other
@@ -228,11 +255,13 @@ class Expressions(Track):
         last: Value = Const(not wanted)
         unknown: Value | None = None
         open_: list[str] = []
+        parts: list[Value] = []
         for part in node.values:
             text = f" {'or' if wanted else 'and'} ".join(open_)
             text = f"not ({text})" if wanted else text
             with self.under(self.condition(text, part, scope) if open_ else None):
                 last = self.value(part, scope)
+            parts.append(last)
             if truth(last) is None:
                 open_.append(ast.unparse(part)[:60])
             known = truth(last)
@@ -242,6 +271,8 @@ class Expressions(Track):
                 return Unknown("a condition") if not wanted else last
             if known is None:
                 unknown = last
+        if unknown is not None and all(same(unknown, part) for part in parts):
+            return unknown
         return Unknown("a condition") if unknown is not None else last
 
     def _UnaryOp(self, node: ast.UnaryOp, scope: Scope) -> Value:
@@ -320,57 +351,6 @@ class Expressions(Track):
                 found.more = True
         return found
 
-    def _Subscript(self, node: ast.Subscript, scope: Scope) -> Value:
-        held = self.value(node.value, scope)
-        if isinstance(node.slice, ast.Slice):
-            return self._part(held, node.slice, scope)
-        return self.entry(held, self.value(node.slice, scope))
-
-    def _part(self, held: Value, node: ast.Slice, scope: Scope) -> Value:
-        ends = [plain(self.value(end, scope)) for end in (node.lower, node.upper, node.step)]
-        known = all(ok and isinstance(end, (int, type(None))) for ok, end in ends)
-        if not known or ends[2][1] == 0:
-            return Unknown("a slice", True)
-        cut = slice(*(end for _, end in ends))
-        if isinstance(held, ListValue) and not held.more:
-            return ListValue(held.items[cut], how=held.how)
-        if isinstance(held, Const) and isinstance(held.value, str):
-            return Const(held.value[cut])
-        return Unknown("a slice", True)
-
-    def entry(self, held: Value, key: Value) -> Value:
-        """Return what a container holds under a key."""
-        if isinstance(held, DictValue):
-            found = held.get(key)
-            if found is None and held.factory is not None and not held.more:
-                found = self.fresh_of(held.factory)
-                held.put(key, found)
-            return found if found is not None else Unknown("an entry of a dict", held.more)
-        index = key.value if isinstance(key, Const) else None
-        if isinstance(held, ListValue) and isinstance(index, int) and not held.more:
-            known = -len(held.items) <= index < len(held.items)
-            return held.items[index] if known else Unknown("an entry of a list")
-        if isinstance(held, External):
-            text = text_of(key)
-            if held.name == "sys.modules":
-                return self.imported(text) if text else Unknown("a module by name", True)
-            if held.name.endswith("HookType") and text:
-                return External(f"{held.name}.{text}")
-            if held.name.endswith(".__dict__") and text:
-                return self.outside(f"{held.name.removesuffix('.__dict__')}.{text}")
-            return Unknown(f"an entry of {held.name}", held.name.startswith(f"{UPSTREAM}."))
-        return Unknown("an entry", isinstance(held, Unknown) and held.upstream)
-
-    def _Slice(self, node: ast.Slice, scope: Scope) -> Value:
-        return Unknown("a slice")
-
-    def fresh_of(self, factory: Value) -> Value:
-        """Return the new object that a factory without arguments makes."""
-        name = factory.name if isinstance(factory, External) else ""
-        if name in ("builtins.list", "builtins.set", "builtins.tuple"):
-            return ListValue([], how=name.partition(".")[2])
-        return DictValue([]) if name == "builtins.dict" else Unknown("what a factory makes", True)
-
     def _Starred(self, node: ast.Starred, scope: Scope) -> Value:
         return self.value(node.value, scope)
 
@@ -420,6 +400,9 @@ class Expressions(Track):
             return None if value.more else [key for key, _ in value.items]
         if isinstance(value, Const) and isinstance(value.value, str):
             return [Const(c) for c in value.value]
+        if isinstance(value, External) and value.name.startswith(f"{UPSTREAM}."):
+            kinds = HOOK_TYPES if value.name.endswith(".HookType") else ()
+            return [External(f"{value.name}.{kind.upper()}") for kind in kinds] or None
         if isinstance(value, ClassValue) and value.bases:  # an enumeration
             members = [v for v in value.scope.names.values() if not isinstance(v, Function)]
             outside = [b.name for b in value.mro() if isinstance(b, External)]

@@ -48,6 +48,7 @@ class Track:
         self.sources = sources
         self.events: list[Event] = []
         self.left: list[Left] = []
+        self._left: set[Left] = set()
         self.frames: list[Frame] = [Frame()]
         self.scopes: dict[str, Scope] = {}
         self.seen: set[int] = set()
@@ -131,7 +132,8 @@ class Track:
         """Keep something that a person has to look at."""
         if self.called or reason != "unsupported":
             found = Left(reason, place.file, place.line, what)
-            if found not in self.left:
+            if found not in self._left:
+                self._left.add(found)
                 self.left.append(found)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from kunlun_adapt.evolve.adopt.expressions import MOST_ITEMS, Expressions, known_items
+from kunlun_adapt.evolve.adopt.expressions import MOST_ITEMS, known_items
+from kunlun_adapt.evolve.adopt.subscripts import Subscripts
 from kunlun_adapt.evolve.adopt.values import DictValue, ListValue, Scope, Unknown, Value, truth
 
 
-class Loops(Expressions):
+class Loops(Subscripts):
     """Evaluates comprehensions, whatever is known of what they go through."""
 
     def _comprehension(

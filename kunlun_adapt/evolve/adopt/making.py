@@ -21,7 +21,7 @@ from kunlun_adapt.evolve.adopt.values import (
     Unknown,
     Value,
 )
-from kunlun_adapt.upstream import Resolver
+from kunlun_adapt.upstream import Resolver, Symbol
 
 Entry = dict[str, Any]
 
@@ -62,6 +62,7 @@ class Maker:
         self._operators: set[str] = set()
         self._standins: dict[str, Entry] = {}
         self._hooked: dict[tuple[str, str], Entry] = {}
+        self._said: set[Left] = set()
         self._temporary: dict[int, Event] = {}
         self._assigned_to: set[str] = set()
         self._under: dict[Condition, list[str]] = {}
@@ -78,7 +79,8 @@ class Maker:
 
     def _leave(self, reason: Reason, event: Event, what: str, *ids: str) -> None:
         found = Left(reason, event.place.file, event.place.line, what, ids)
-        if found not in self.bound.left:
+        if found not in self._said:
+            self._said.add(found)
             self.bound.left.append(found)
 
     def _unnamed(self, event: Event) -> None:
@@ -103,10 +105,15 @@ class Maker:
             at |= {"provided_by": standin} if standin else {"package": root}
         if "readback" in entry:
             at["readback"] = entry.pop("readback")
-        twin = self._hooked.get((target, entry["type"]))
-        if twin is not None and twin.get("impl") == entry.get("impl") and "value" not in entry:
+        key = self._key(target, entry["type"])
+        twin = self._hooked.get(key)
+        first = twin["at"][0]["target"] if twin is not None else ""
+        same = twin is not None and "impl" in entry and twin.get("impl") == entry["impl"]
+        if twin is not None and same and first == target and "value" not in entry:
             self._note_conditions(event, twin["id"])
             return None
+        if twin is not None and twin.get("status") == "planned":
+            twin = None  # nothing is bound there yet
         id = self._ids.take(kebab(target) if root == "sglang" else f"{root}-{kebab(target)}")
         again = entry["type"] in ("replace", "set") and twin is not None
         if again or not event.called:
@@ -120,18 +127,28 @@ class Maker:
             k: entry[k] for k in ("status", "type", "impl", "key", "value", "takes") if k in entry
         }
         whole["at"] = [at]
-        self._hooked.setdefault((target, entry["type"]), whole)
+        if twin is None:
+            self._hooked[key] = whole
         self.bound.hooks.append(whole)
         self._took(id, "hook", target, event, whole.get("status", "active"))
         if "impl" not in entry and "value" not in entry:
             self._leave("implementation", event, unnamed_why(event.value), id)
         if again and twin is not None:
             what = f"{target} is bound twice, by {twin['id']} too; this one is planned"
+            if same and first != target:
+                what = f"{target} is another name of what {twin['id']} binds; this one is planned"
             self._leave("condition", event, what, id)
         if not event.called:
             self._leave("unreached", event, "nothing that starts the plugin calls this", id)
         self._note_conditions(event, id)
         return id
+
+    def _key(self, target: str, kind: str) -> tuple[str, str]:
+        """Return what two hooks of one type on the same object have in common."""
+        held = self._resolver.resolve(target) if target.startswith("sglang.") else None
+        if isinstance(held, Symbol) and held.qualname:
+            return f"{held.module}.{held.qualname}", kind
+        return target, kind
 
     def _took(self, id: str, kind: str, target: str, event: Event, status: str = "active") -> None:
         place = event.place

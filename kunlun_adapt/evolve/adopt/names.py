@@ -49,12 +49,14 @@ class Ids:
     """Hands out ids, each once."""
 
     taken: set[str] = field(default_factory=set)
+    numbers: dict[str, int] = field(default_factory=dict)
 
     def take(self, text: str) -> str:
-        base = slug(text)
-        one, number = base, 2
+        one = base = slug(text)
         while one in self.taken:
-            one, number = f"{base}-{number}", number + 1
+            number = self.numbers.get(base, 2)
+            self.numbers[base] = number + 1
+            one = f"{base}-{number}"
         self.taken.add(one)
         return one
 

@@ -150,8 +150,11 @@ class PlainCalls(Loops):
             return Const(str(args[0].value)[:MOST_TEXT])
         if leaf == "getattr" and len(args) > 1:
             return self._getattr(args)
-        if leaf == "vars" and args and isinstance(args[0], External):
-            return External(f"{args[0].name}.__dict__")
+        if leaf == "vars" and args:
+            outside = isinstance(args[0], External)
+            return self.attribute(args[0], "__dict__") if outside else self.held_by(args[0])
+        if leaf == "dir" and args and isinstance(args[0], (Instance, ClassValue, ModuleValue)):
+            return self._names_in(args[0])
         if leaf == "callable" and args and isinstance(args[0], (Function, ClassValue, Wrapped)):
             return Const(True)
         if leaf == "isinstance" and len(args) == 2:
@@ -185,6 +188,15 @@ class PlainCalls(Loops):
             else:
                 unknown = True
         return Unknown("a condition") if unknown else Const(False)
+
+    def _names_in(self, held: Instance | ClassValue | ModuleValue) -> Value:
+        cls = held.cls if isinstance(held, Instance) else held
+        parts = cls.mro() if isinstance(cls, ClassValue) else ()
+        names: set[str] = set()
+        for part in (held, *parts):
+            listed = self.held_by(part)
+            names |= {text_of(key) or "" for key in self.items_of(listed) or []}
+        return ListValue([Const(name) for name in sorted(names)])
 
     def _has(self, held: Instance | ClassValue, name: str | None) -> Value:
         cls = held.cls if isinstance(held, Instance) else held

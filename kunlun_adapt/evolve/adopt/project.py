@@ -72,7 +72,7 @@ def read_project(folder: Path | None, left: list[Left]) -> Project:
         try:
             if not stat.S_ISREG(path.stat().st_mode) or path.stat().st_size > MOST_BYTES:
                 raise ValueError("too large")
-            one = read(path.read_text(encoding="utf-8"))
+            one = read(path.read_text(encoding="utf-8-sig"), left)
         except (OSError, ValueError, configparser.Error, SyntaxError, RecursionError) as error:
             left.append(Left("file", name, 1, f"cannot be read: {' '.join(str(error).split())}"))
             continue
@@ -87,7 +87,7 @@ def read_project(folder: Path | None, left: list[Left]) -> Project:
     return found
 
 
-def _pyproject(text: str) -> Project:
+def _pyproject(text: str, left: list[Left]) -> Project:
     data = tomllib.loads(text)
     project = _table(data, "project")
     groups = _table(project, "entry-points")
@@ -105,7 +105,7 @@ def _pyproject(text: str) -> Project:
     return Project(str(project.get("name") or ""), _wanted(required), tuple(entries), modules)
 
 
-def _setup_cfg(text: str) -> Project:
+def _setup_cfg(text: str, left: list[Left]) -> Project:
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     parser.read_string(text)
     entries: list[EntryPoint] = []
@@ -119,7 +119,7 @@ def _setup_cfg(text: str) -> Project:
     return Project(name, _wanted(required), tuple(entries), modules)
 
 
-def _setup_py(text: str) -> Project:
+def _setup_py(text: str, left: list[Left]) -> Project:
     tree = ast.parse(text)
     names = {
         target.id: node.value
@@ -132,12 +132,24 @@ def _setup_py(text: str) -> Project:
         called = call.func.attr if isinstance(call.func, ast.Attribute) else None
         if (called or getattr(call.func, "id", None)) == "setup":
             given = {k.arg: _literal(k.value, names) for k in call.keywords if k.arg}
+            at = {k.arg: k.value.lineno for k in call.keywords}
             break
     else:
         return Project()
     entries: list[EntryPoint] = []
     stated = given.get("entry_points")
+    if stated is None and (None in at or "entry_points" in at):
+        where = at.get("entry_points") or at[None]
+        left.append(Left("file", "setup.py", where, "its entry points are made at run time"))
     groups: Mapping[str, Any] = stated if isinstance(stated, dict) else {}
+    if isinstance(stated, str):  # in the manner of setup.cfg
+        parser = configparser.ConfigParser(interpolation=None, strict=False, delimiters=("=",))
+        parser.optionxform = str  # type: ignore[assignment, method-assign]
+        parser.read_string(stated)
+        groups = {
+            section: [f"{name} = {value}" for name, value in parser.items(section)]
+            for section in parser.sections()
+        }
     for group in GROUPS:
         listed = groups.get(group)
         lines = listed.splitlines() if isinstance(listed, str) else _list(listed)

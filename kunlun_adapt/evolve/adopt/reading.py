@@ -24,7 +24,7 @@ from kunlun_adapt.evolve.adopt.values import (
     Wrapped,
     text_of,
 )
-from kunlun_adapt.upstream import Resolver, Symbol
+from kunlun_adapt.upstream import Missing, Resolver, Symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,9 @@ class Reader(Statements):
         if name not in self._fills:
             self._fills[name] = registry_of(name, self._resolver, 0) is not None
         return self._fills[name]
+
+    def is_missing(self, name: str) -> bool:
+        return "()" not in name and isinstance(self._resolver.resolve(name), Missing)
 
     def is_object(self, name: str) -> bool:
         found = self._resolver.resolve(name) if name.startswith("sglang.") else None

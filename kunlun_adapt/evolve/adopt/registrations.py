@@ -135,7 +135,7 @@ class Registrations(Maker):
         if impl is None or fault:
             entry["status"] = "planned"
         # Several registrations by one function are several hooks.
-        self._hooked.pop((target, "register"), None)
+        self._hooked.pop(self._key(target, "register"), None)
         id = self._add_hook(target, entry, event)
         if fault:
             self._leave("unsupported", event, fault, *([id] if id else []))

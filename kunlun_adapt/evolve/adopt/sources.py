@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import stat
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -68,8 +69,13 @@ def read_sources(path: Path) -> Sources:
         raise AdaptError(f"{path} does not exist", "name the folder that holds the plugin")
     if path.suffix in (".whl", ".zip", ".gz"):
         raise AdaptError(f"{path} is an archive", "unpack it, and name the folder")
-    path = path.resolve()
-    mode = path.stat().st_mode
+    try:
+        path = path.resolve()
+        mode = path.stat().st_mode
+    except (OSError, RuntimeError):
+        raise AdaptError(
+            f"{path} is a link that leads nowhere", "name the plugin's folder"
+        ) from None
     if not (stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and path.suffix == ".py")):
         raise AdaptError(f"{path} is no folder and no .py file", "name the plugin's folder")
     base, tops = _tops(path)
@@ -81,8 +87,18 @@ def read_sources(path: Path) -> Sources:
         tops = _named(base, tops, wanted)
     for top in tops:
         reader.read(top)
+    # Loose modules that no project file names are a part of the plugin where it imports them.
+    beside = [*dict.fromkeys([*(top.parent for top in tops), base])]
+    while path == base and (more := _imported(reader.modules, tops, beside)):
+        tops += more
+        for top in more:
+            reader.read(top)
     if not reader.modules and not reader.left:
         raise AdaptError(f"there is no Python package in {path}", "name the plugin's folder")
+    if not reader.modules:
+        first = reader.left[0]
+        what = f"no file of {path} could be read; {first.file}:{first.line} {first.what}"
+        raise AdaptError(what, "name a folder with Python that this Python can read")
     roots = tuple(dict.fromkeys(top.parent for top in tops))
     return Sources(base, roots, project, reader.modules, tuple(reader.left))
 
@@ -127,6 +143,22 @@ def _named(base: Path, tops: list[Path], wanted: set[str]) -> list[Path]:
                 tops.append(root / f"{name}.py")
                 break
     return tops
+
+
+def _imported(modules: dict[str, SourceModule], tops: list[Path], roots: list[Path]) -> list[Path]:
+    """Return the modules and packages beside those read that these import."""
+    wanted: set[str] = set()
+    for module in modules.values():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Import):
+                wanted |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                wanted.add((node.module or "").partition(".")[0])
+    found = []
+    for name in sorted(wanted - {top.stem for top in tops} - {"sglang", *sys.stdlib_module_names}):
+        places = (p for root in roots for p in (root / name, root / f"{name}.py"))
+        found += [p for p in places if (p / "__init__.py").is_file() or p.is_file()][:1]
+    return found
 
 
 def _may_hold(entry: Path) -> bool:
@@ -210,7 +242,11 @@ class _Reader:
             self.modules[name] = SourceModule(name, self.shown(path), tree, is_package)
 
     def _source(self, path: Path) -> bytes:
-        if path.is_symlink() and not path.resolve().is_relative_to(self._base):
+        try:
+            outside = path.is_symlink() and not path.resolve().is_relative_to(self._base)
+        except RuntimeError:  # a link to itself, before Python 3.13
+            raise _Unreadable("a link that leads nowhere") from None
+        if outside:
             raise _Unreadable("a link out of the plugin, which is not followed")
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):

@@ -58,6 +58,10 @@ class Statements(Calls):
         self.value(node.value, scope)
         return None
 
+    def _run_Assert(self, node: ast.Assert, scope: Scope) -> str | None:
+        self.value(node.test, scope)
+        return None
+
     def _run_Assign(self, node: ast.Assign, scope: Scope) -> str | None:
         found = self.value(node.value, scope)
         for target in node.targets:
@@ -209,18 +213,34 @@ class Statements(Calls):
             scope,
             is_class=True,
         )
-        made: Value = ClassValue(node, inner, bases)
+        made = ClassValue(node, inner, bases)
         scope.bind(node.name, made)
         self.classes.append(made)
         self.block(node.body, inner)
+        self._made_by(node, made, scope)
         self._tell_bases(node, made, scope)
         for decorator in reversed(node.decorator_list):
             self.call(self.value(decorator, scope), [made], decorator, scope)
         return None
 
-    def _tell_bases(self, node: ast.ClassDef, made: Value, scope: Scope) -> None:
+    def _made_by(self, node: ast.ClassDef, made: ClassValue, scope: Scope) -> None:
+        """Follow a metaclass of the plugin's, stated here or by a base."""
+        for one in (c for c in made.mro() if isinstance(c, ClassValue)):
+            stated = [k.value for k in one.node.keywords if k.arg == "metaclass"]
+            meta = self.value(stated[0], one.scope) if stated else None
+            if not isinstance(meta, ClassValue):
+                continue
+            held = DictValue([(Const(k), v) for k, v in made.scope.names.items()])
+            given: list[Value] = [Const(node.name), ListValue(list(made.bases)), held]
+            for name, first in (("__new__", meta), ("__init__", made)):
+                method = meta.member(name)
+                if isinstance(method, Function):
+                    self.follow(method, [first, *given], {}, False, self.place(scope, node))
+            return
+
+    def _tell_bases(self, node: ast.ClassDef, made: ClassValue, scope: Scope) -> None:
         """Call a base's `__init_subclass__`, with what the class statement passes it."""
-        for base in made.bases if isinstance(made, ClassValue) else ():
+        for base in made.bases:
             told = base.member("__init_subclass__") if isinstance(base, ClassValue) else None
             told = told.inner if isinstance(told, Wrapped) else told
             if isinstance(told, Function):
