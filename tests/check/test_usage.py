@@ -331,6 +331,21 @@ def test_a_body_that_the_lock_knows_is_told_under_another_name(bench: Bench) -> 
     assert "sglang.srt.utils.common.pin_worker has the body that the lock knows" in told.message
 
 
+def test_a_planned_binding_says_why_it_leaves_out_what_is_there(bench: Bench) -> None:
+    narrow = AFFINITY.replace(">=0.5.18", ">=0.5.18,<0.5.19")
+    planned = used(bench).edit(MAP, "    why: pin each", "    status: planned\n    why: pin each")
+    assert not [f for f in planned.findings() if f.code == "KA121"]
+    changed = planned.edit(MAP, AFFINITY, narrow)
+    told = only(changed.findings(), "KA121")
+    assert f"{PINNED} is there" in told.message
+    assert str(told.position) == changed.place(MAP, PINNED)
+    assert told.suggestion is not None
+    assert told.suggestion.startswith("let its range hold for 0.5.19 too, or say why not: ")
+    assert not changed.edit(MAP, "    why: pin each", GONE).findings()
+    elsewhere = planned.edit(MAP, AFFINITY, narrow.replace("utils.common", "utils.gone"))
+    assert not elsewhere.findings()
+
+
 def test_an_exclusion_may_be_accepted_for_a_reason(bench: Bench) -> None:
     accepts = "    accepts: [{code: KA121, why: it takes other arguments there}]\n"
     changed = used(bench).edit(MAP, AFFINITY, MOVED)

@@ -1,4 +1,4 @@
-"""KA121: a binding leaves a release out although its target stands elsewhere there."""
+"""KA121: a binding leaves a release out although its target stands there, or elsewhere there."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.moves import edit
+from kunlun_adapt.check.proposed import leave_out
 from kunlun_adapt.check.targets import Use
 from kunlun_adapt.check.usage import usage_findings
 from kunlun_adapt.check.use_sites import UseSites, is_test
 from kunlun_adapt.diagnostics import Finding, Mend, Position
 from kunlun_adapt.documents import Document, in_range
 from kunlun_adapt.documents.platform_map import Exclusion
-from kunlun_adapt.plan import Binding
+from kunlun_adapt.plan import Binding, bind_groups
 from kunlun_adapt.upstream import Missing
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ class LeftOut:
     entry: Mapping[str, Any]
     stated: bool
     """Whether `excluded` says so, not only the ranges."""
+
+    silent: bool
+    """Whether it is planned, and only its ranges leave the release out."""
+
     document: Document[Any]
     path: tuple[str | int, ...]
 
@@ -64,16 +69,33 @@ def search(sites: UseSites) -> Iterator[Finding]:
 
     What a finding suggests is the bare path: the rule makes the edit of it.
     """
+    release = sites.context.release
+    told = set()
     for left in left_out(sites.context):
-        if not isinstance(sites.context.facts.resolve(left.target), Missing):
+        found = sites.context.facts.resolve(left.target)
+        if not isinstance(found, Missing):
+            # An active binding without a reason is KA008's; a stated reason may be any.
+            if left.silent and sites.context.claimed and left.binding.id not in told:
+                told.add(left.binding.id)
+                yield Finding.of(
+                    "KA121",
+                    f"{left.binding.id} leaves out sglang {release} and does not say why; "
+                    f"{left.target} is there",
+                    left.position,
+                    binding=left.binding.id,
+                    target=left.target,
+                    upstream=found.location,
+                    suggestion=left.target,
+                )
+            continue
+        if left.silent:
             continue
         where, why = _elsewhere(sites, left.target)
         if where is None:
             continue
         yield Finding.of(
             "KA121",
-            f"{left.binding.id} leaves out sglang {sites.context.release}, where {where.path} has "
-            f"{why}",
+            f"{left.binding.id} leaves out sglang {release}, where {where.path} has {why}",
             left.position,
             binding=left.binding.id,
             target=left.target,
@@ -83,6 +105,9 @@ def search(sites: UseSites) -> Iterator[Finding]:
 
 
 def _suggestion(context: Context, left: LeftOut, path: str) -> Mend:
+    if path == left.target:
+        why = leave_out(context, left.binding.id)
+        return Mend(f"let its range hold for {context.release} too, or say why not: {why.text}")
     missing = context.facts.resolve(left.target)
     entry = {k: v for k, v in left.entry.items() if k != "excluded"}
     place = (left.document, left.path)
@@ -95,10 +120,7 @@ def _suggestion(context: Context, left: LeftOut, path: str) -> Mend:
 
 
 def left_out(context: Context) -> Iterator[LeftOut]:
-    """Yield what an exclusion leaves out, and active bindings whose ranges leave the release out.
-
-    A planned binding that claims little is not looked at: following it is still to come.
-    """
+    """Yield each binding that is left out, by an exclusion or by its ranges alone."""
     excluded = {
         binding.id: binding
         for binding in (context.plans[0].bindings if context.plans else ())
@@ -108,22 +130,29 @@ def left_out(context: Context) -> Iterator[LeftOut]:
         hook = entry.hook
         binding = excluded.get(hook.id)
         stated = _stated(context, hook.excluded)
-        if binding is not None and (hook.status == "active" or stated):
+        if binding is not None:
             index = [at.target for at in hook.at].index(binding.target)
             place = entry.document.at(*entry.path, "at", index, "target")
             said = hook.at[index].model_dump(exclude_unset=True)
             path = (*entry.path, "at", index)
-            yield LeftOut(binding, binding.target, place, said, stated, entry.document, path)
+            silent = hook.status == "planned" and not stated
+            owner = entry.document
+            yield LeftOut(binding, binding.target, place, said, stated, silent, owner, path)
     for recipe in context.operators:
-        for i, bind in enumerate(recipe.model.binds):
-            name = bind.id or bind.target.rpartition(".")[2]
-            binding = excluded.get(f"{recipe.model.name}/{name}")
-            active = recipe.model.status == bind.status == "active"
-            stated = _stated(context, bind.excluded)
-            if binding is not None and (active or stated):
+        model = recipe.model
+        for id, indexes in bind_groups(model).items():
+            binding = excluded.get(id)
+            if binding is None:
+                continue
+            reasons = [_stated(context, model.binds[i].excluded) for i in indexes]
+            for i, stated in zip(indexes, reasons, strict=True):
+                bind = model.binds[i]
+                planned = "planned" in (model.status, bind.status)
                 place = recipe.at("binds", i, "target")
                 said = bind.model_dump(exclude_unset=True)
-                yield LeftOut(binding, bind.target, place, said, stated, recipe, ("binds", i))
+                path = ("binds", i)
+                silent = planned and not any(reasons)
+                yield LeftOut(binding, bind.target, place, said, stated, silent, recipe, path)
 
 
 def _stated(context: Context, exclusions: list[Exclusion]) -> bool:
