@@ -36,7 +36,13 @@ OTHER = """\
 """
 HEAD = "def reduce_rows(x, out, block, scale):\n"
 KERNEL = HEAD + LONG
-NEIGHBOUR = "def pad_rows(x):\n" + textwrap.indent("return x\n", "    ")
+NEIGHBOUR = """\
+def pad_rows(x, width):
+    while x.shape[0] % width:
+        x = x.grown()
+    rows = x.shape[0] // width
+    return x, rows
+"""
 USER = "from sglang.srt.{} import reduce_rows\n\ndef step(x):\n    return reduce_rows(x, x, 1, 2)\n"
 
 

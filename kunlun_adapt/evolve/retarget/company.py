@@ -14,6 +14,9 @@ Company = Literal["users or neighbours follow", "nobody follows", "users go else
 _DEFINED = ("function", "class")
 MOST = 20
 """So many neighbours are compared."""
+LINES = 5
+SEVERAL = 3
+"""Of neighbours shorter than these lines it takes several: `return False` is at home anywhere."""
 
 
 class Users:
@@ -62,18 +65,35 @@ def company(
     """Tell who goes from a symbol of the old release to a place of the new one."""
     _, name = owner_of(symbol)
     there, their_name = owner_of(place)
-    now = [new.definition(f"{module}.{name}") for module in users]
-    named = [path for path in now if path is not None]
-    if their_name == name and any(path == there for path in named):
+    named = [module for module in users if new.definition(f"{module}.{name}") is not None]
+    follow = [module for module in named if new.definition(f"{module}.{name}") == there]
+    if their_name == name and any(_goes_only(new, f"{m}.{name}", there) for m in follow):
         return "users or neighbours follow"
     if named:
         return "users go elsewhere"
     came = set(_definitions(new, place.module)) - set(_definitions(old, place.module))
     gone = set(_definitions(old, symbol.module)) - set(_definitions(new, symbol.module))
     beside = sorted((gone & came) - {name})
-    if any(_same(old, f"{symbol.module}.{n}", new, f"{place.module}.{n}") for n in beside[:MOST]):
+    same = [
+        name
+        for name in beside[:MOST]
+        if _same(old, f"{symbol.module}.{name}", new, f"{place.module}.{name}")
+    ]
+    if len(same) >= SEVERAL or any(_is_telling(old, f"{symbol.module}.{n}") for n in same):
         return "users or neighbours follow"
     return "nobody follows"
+
+
+def _goes_only(new: FollowingResolver, path: str, there: str) -> bool:
+    """Tell whether a user's name leads to one place, whatever the guards say."""
+    found = new.resolve(path)
+    others = found.variants if isinstance(found, Symbol) else ()
+    return all(not variant.resolved or variant.resolved == there for variant in others)
+
+
+def _is_telling(reader: FollowingResolver, path: str) -> bool:
+    """Tell whether a neighbour is more than a line or two, which are alike in many places."""
+    return len((reader.text(path) or "").splitlines()) >= LINES
 
 
 def _same(old: FollowingResolver, path: str, new: FollowingResolver, there: str) -> bool:

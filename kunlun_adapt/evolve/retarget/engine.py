@@ -89,7 +89,7 @@ def retarget(job: Job) -> Retargeted:
     moved = [(place, part) for place, part in of_lost(context, ways) if place in works]
     entries = {place: work.group.entry for place, work in works.items()}
     fresh = [f for f in before.findings if _key(f) not in old_warnings]
-    made, without = of_findings(context, fresh, entries)
+    made, without = of_findings(context, fresh, entries, ways)
     made = [*moved, *made]
     ask_who_passes(context, made, entries, ways)
     for place, part in made:

@@ -149,7 +149,14 @@ def _placed(item: Candidate, among: list[Candidate]) -> Candidate:
         and c.likeness > item.likeness - CLEAR
         for c in others
     )
+    # Wherever its users went, what does exactly the same may be it too.
+    close = close or (item.evidence.body == "similar body" and any(map(_is_a_new_copy, others)))
     return replace(item, evidence=replace(item.evidence, alone=False)) if close else item
+
+
+def _is_a_new_copy(item: Candidate) -> bool:
+    evidence = item.evidence
+    return evidence.body == "same body" and evidence.fresh and evidence.name != "other name"
 
 
 def _rank(item: Candidate) -> tuple[bool, bool, bool, float, str]:

@@ -91,6 +91,10 @@ def _followed(context: Context, item: Lost, found: Followed) -> Part:
     other = item.moved_to.path if item.moved_to is not None else None
     if other is not None and _definition(context, other) != _definition(context, found.path):
         sure, evidence = "likely", (*evidence, f"validate takes it for {other}")
+    now = context.facts.resolve(found.path)
+    if isinstance(now, Symbol) and now.inherited_from is not None:
+        sure = "likely" if sure == "certain" else sure
+        evidence = (*evidence, f"it is only inherited there, from {now.inherited_from}")
     if mend.asks:
         sure, evidence = "open", (*evidence, *mend.asks)
     where = str(found.location) if found.location else None
@@ -122,7 +126,10 @@ def _told(step: Step) -> str:
 
 
 def of_findings(
-    context: Context, findings: Iterable[Finding], entries: Mapping[Place, Entry]
+    context: Context,
+    findings: Iterable[Finding],
+    entries: Mapping[Place, Entry],
+    ways: Mapping[Place, Sequence[FollowingResolver]],
 ) -> tuple[list[tuple[Place, Part]], list[Finding]]:
     """Return the parts that the findings' own edits make, and the findings without any."""
     followed = {
@@ -153,6 +160,9 @@ def of_findings(
             without.append(finding)
             continue
         sure, rates, evidence = _sureness(context, mend, finding)
+        if mend.kind == "defined":
+            doubts = tuple(_doubts(context, entry, str(change.values["target"]), ways[place]))
+            sure, evidence = ("likely", (*evidence, *doubts)) if doubts else (sure, evidence)
         where = str(finding.upstream) if finding.upstream else None
         beside = mend.changes[1] if len(mend.changes) > 1 else None
         item = beside if isinstance(beside, ItemChange) else None
@@ -180,6 +190,20 @@ def _sureness(
         rate = rate_of(mend.kind, "all")
         return ("certain" if rate.is_certain else "likely"), (rate,), (rate.text,)
     return "likely", (), ()
+
+
+def _doubts(
+    context: Context, entry: Entry, target: str, way: Sequence[FollowingResolver]
+) -> Iterator[str]:
+    """Yield why what a name leads to now need not be what it stood for."""
+    path = str(entry.stated.get("target"))
+    there, was = way[0].definition(target), way[0].definition(path)
+    if len(way) > 1 and there is not None and there != was:
+        yield f"{target} was there in sglang {way[0].version} already, beside {path}"
+    found = context.facts.resolve(path)
+    others = {v.resolved for v in found.variants} if isinstance(found, Symbol) else set()
+    for other in sorted(others - {target, ""}):
+        yield f"under another guard it is {other}"
 
 
 def _says_what_it_was(context: Context, finding: Finding) -> bool:
