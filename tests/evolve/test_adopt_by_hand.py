@@ -421,6 +421,31 @@ def register():
     assert any("is another name of what set-affinity binds" in x.what for x in found.left)
 
 
+def test_what_two_classes_inherit_is_bound_in_each(bench: PluginBench) -> None:
+    bench.upstream["sglang/srt/again.py"] = """\
+        from sglang.srt.runner import GraphRunner
+        if is_cpu():
+            from sglang.srt.cpu import set_affinity
+        else:
+            from sglang.srt.utils.common import set_affinity
+        class One(GraphRunner): ...
+        class Two(GraphRunner): ...
+        """
+    bench.upstream["sglang/srt/cpu.py"] = "def set_affinity(): ...\n"
+    found = bench.adopt(f"""
+{BEFORE}
+import sglang.srt.again as again
+def register():
+    GraphRunner.replay = ours
+    again.One.replay = ours
+    again.Two.replay = ours
+    common.set_affinity = ours
+    again.set_affinity = ours
+""")
+    assert {h.get("status") for h in hooks(found).values()} == {None}
+    assert len(hooks(found)) == 5 and left(found) == []
+
+
 def test_what_cannot_be_named_is_listed_each_time(bench: PluginBench) -> None:
     found = bench.adopt(f"""
 {BEFORE}

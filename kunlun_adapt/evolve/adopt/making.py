@@ -144,11 +144,14 @@ class Maker:
         return id
 
     def _key(self, target: str, kind: str) -> tuple[str, str]:
-        """Return what two hooks of one type on the same object have in common."""
+        """Return what two hooks of one type on the same object have in common.
+
+        A name that a condition gives another meaning, and what a class inherits, is not the same.
+        """
         held = self._resolver.resolve(target) if target.startswith("sglang.") else None
-        if isinstance(held, Symbol) and held.qualname:
-            return f"{held.module}.{held.qualname}", kind
-        return target, kind
+        if not isinstance(held, Symbol) or held.inherited_from or held.guard or held.variants:
+            return target, kind
+        return held.resolved, kind
 
     def _took(self, id: str, kind: str, target: str, event: Event, status: str = "active") -> None:
         place = event.place
