@@ -52,6 +52,7 @@ EITHER = (
     "try:\n    from sglang.srt.a import set_affinity\n"
     "except ImportError:\n    from sglang.srt.b import set_affinity\n"
 )
+WITHOUT = "\nexcept ImportError:\n    set_affinity = None\n\n\n"
 GUARDED = (
     "import torch\n\nif torch.cuda.is_available():\n    from sglang.srt.a import set_affinity\n"
     "else:\n    from sglang.srt.b import set_affinity\n"
@@ -74,6 +75,10 @@ def goes_to(module: str) -> tuple[str, str]:
 
 SURE = {
     "moved with its user": Case({COMMON: (LONG, ""), IN_A: ("", LONG), USER: goes_to(A)}),
+    "moved with a user that does without": Case(
+        {COMMON: (LONG, ""), IN_A: ("", LONG), USER: (HERE, A)},
+        old={USER: "try:\n    " + USED.replace("\n\n\n", WITHOUT, 1)},
+    ),
     "changed, moved with its user": Case({COMMON: (LONG, ""), IN_A: ("", LIKE), USER: goes_to(A)}),
     "imported back": Case({COMMON: (LONG, f"from {A} import set_affinity\n"), IN_A: ("", LONG)}),
     "moved with a neighbour": Case(

@@ -53,6 +53,12 @@ class Users:
         return found
 
 
+def elsewhere(symbol: Symbol) -> set[str]:
+    """Return what else a name leads to under other guards; a value there (`= None`) is no place."""
+    others = [v for v in symbol.variants if v.kind not in ("constant", "attribute")]
+    return {v.resolved for v in others if v.resolved} - {symbol.resolved}
+
+
 def owner_of(symbol: Symbol) -> tuple[str, str]:
     """Return the path and the name of what others import: the symbol, or its class."""
     name = symbol.qualname.partition(".")[0]
@@ -87,8 +93,7 @@ def company(
 def _goes_only(new: FollowingResolver, path: str, there: str) -> bool:
     """Tell whether a user's name leads to one place, whatever the guards say."""
     found = new.resolve(path)
-    others = found.variants if isinstance(found, Symbol) else ()
-    return all(not variant.resolved or variant.resolved == there for variant in others)
+    return isinstance(found, Symbol) and not elsewhere(found) - {there}
 
 
 def _is_telling(reader: FollowingResolver, path: str) -> bool:

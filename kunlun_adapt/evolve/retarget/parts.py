@@ -12,7 +12,7 @@ from kunlun_adapt.check.moves import edit
 from kunlun_adapt.check.proposed import leave_out
 from kunlun_adapt.check.targets import Lost, lost, uses
 from kunlun_adapt.diagnostics import EntryChange, Finding, ItemChange, Mend, Severity
-from kunlun_adapt.evolve.retarget.company import Users
+from kunlun_adapt.evolve.retarget.company import Users, elsewhere
 from kunlun_adapt.evolve.retarget.follow import Followed, Step, follow
 from kunlun_adapt.evolve.retarget.holding import Entry, Place
 from kunlun_adapt.evolve.retarget.passing import Asked, passed
@@ -201,8 +201,7 @@ def _doubts(
     if len(way) > 1 and there is not None and there != was:
         yield f"{target} was there in sglang {way[0].version} already, beside {path}"
     found = context.facts.resolve(path)
-    others = {v.resolved for v in found.variants} if isinstance(found, Symbol) else set()
-    for other in sorted(others - {target, ""}):
+    for other in sorted(elsewhere(found) if isinstance(found, Symbol) else ()):
         yield f"under another guard it is {other}"
 
 
