@@ -22,6 +22,8 @@ from kunlun_adapt.upstream.git_history import Commit, commits_between
 GONE = ("KA101", "KA102", "KA103")
 """That a name is no longer where it is looked up: which of them, depends on where it is now."""
 OPEN_AT_ONCE = 4
+MENDS = 12
+"""So many of the commits that may have mended a binding for a while are looked at."""
 
 Progress = Callable[[str, float | None], None]
 
@@ -94,7 +96,7 @@ def watch(
 
     `version` is taken for both where no tag states one. Only commits that touched the files in
     which the symbol is, or was, are looked at; where none of them explains it, all are. Where a
-    binding broke, was mended and broke again, one of the commits that broke it is found. Raises
+    binding broke, was mended and broke again, the commit that broke it last is looked for. Raises
     ReleaseError for a repository or revision that cannot be read, AdaptError without a map.
     """
     history = _History(catalog, lock, repository, version)
@@ -188,13 +190,46 @@ def _broken(
     if not named and bad(start.commit):
         return Broken(finding, None, True)
     between = (history.repository, start.commit, end.commit)
-    near = commits_between(*between, _files(history, start, end, finding))
+    files = _files(history, start, end, finding)
+    near = commits_between(*between, files)
     tried: set[str] = set()
     commit = _first_bad(near, bad, tried)
     if commit is None:
         near = commits_between(*between)
         commit = _first_bad(near, bad, tried)
+    elif finding.target is not None:
+        commit = _last_break(history, near, commit, end, files, finding.target, bad, tried)
     return Broken(finding, commit, False, len(tried), len(near))
+
+
+def _last_break(
+    history: _History,
+    near: tuple[Commit, ...],
+    found: Commit,
+    end: Point,
+    files: list[str],
+    target: str,
+    bad: Callable[[str], bool],
+    tried: set[str],
+) -> Commit:
+    """Return the commit that broke it for good: what is broken may have been mended in between.
+
+    A commit that mends it changes a line that names it, or its class. The newest of these after
+    which it holds is where to look on from.
+    """
+    *_, owner, name = target.split(".")
+    names = [name, owner] if owner[:1].isupper() else [name]
+    naming = [
+        commits_between(history.repository, found.hash, end.commit, files, naming=n) for n in names
+    ]
+    mends = {commit.hash for some in naming for commit in some}
+    order = [commit for commit in near if commit.hash in mends][-MENDS:]
+    for commit in reversed(order):
+        tried.add(commit.hash)
+        if not _is_bad(bad, commit):
+            later = near[near.index(commit) + 1 :]
+            return _first_bad(later, bad, tried) or found
+    return found
 
 
 def _has(history: _History, commit: str, target: str | None) -> bool:
@@ -208,10 +243,7 @@ def _first_bad(
 
     def fails(index: int) -> bool:
         tried.add(commits[index].hash)
-        try:
-            return bad(commits[index].hash)
-        except ReleaseError:
-            return False  # a commit that holds no release breaks no binding of one
+        return _is_bad(bad, commits[index])
 
     low, high = -1, len(commits) - 1
     if high < 0 or not fails(high):
@@ -220,6 +252,13 @@ def _first_bad(
         middle = (low + high) // 2
         low, high = (low, middle) if fails(middle) else (middle, high)
     return commits[high]
+
+
+def _is_bad(bad: Callable[[str], bool], commit: Commit) -> bool:
+    try:
+        return bad(commit.hash)
+    except ReleaseError:
+        return False  # a commit that holds no release breaks no binding of one
 
 
 def _shows(context: Context, rule: Rule, finding: Finding, alone: bool) -> bool:

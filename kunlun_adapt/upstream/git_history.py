@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +35,17 @@ class Commit:
 
 
 def commits_between(
-    repository: Path, since: str, until: str, files: Iterable[str] = (PACKAGE,)
+    repository: Path,
+    since: str,
+    until: str,
+    files: Iterable[str] = (PACKAGE,),
+    *,
+    naming: str | None = None,
 ) -> tuple[Commit, ...]:
     """The commits after `since` up to `until` that touched files of the package, oldest first.
 
-    Both are full hashes. A merge counts as the one step that it is on the branch of `until`.
+    Both are full hashes. A merge counts as the one step that it is on the branch of `until`. With
+    `naming` only those are returned that changed a line with that word in it.
     Raises ReleaseError where git cannot tell.
     """
     # `sglang/` may lie at the top of the repository or in `python/`, and may have moved.
@@ -53,6 +60,7 @@ def commits_between(
         "--no-color",
         "--no-show-signature",
         f"--format={_FIELDS}",
+        *(["--diff-merges=first-parent", f"-G{_word(naming)}"] if naming else []),
         f"{since}..{until}",
         "--",
         *paths,
@@ -66,6 +74,11 @@ def commits_between(
                 Commit(name, date, _plain(author), _plain(subject), len(parents.split()) > 1)
             )
     return tuple(found)
+
+
+def _word(name: str) -> str:
+    """A pattern of git's for a name as a word of its own."""
+    return rf"(^|[^A-Za-z0-9_]){re.escape(name)}($|[^A-Za-z0-9_])"
 
 
 def _plain(text: str) -> str:

@@ -242,3 +242,45 @@ def test_the_command_says_who_broke_what(history: History, run: Run) -> None:
     )
     assert result.exit_code == 1 and "affinity" in result.stdout
     assert run(*asked[:2], "--since", "nowhere", "--workspace", workspace).exit_code == 2
+
+
+@pytest.mark.parametrize("noise", [(0, 6), (6, 0), (3, 3)])
+def test_of_several_breaks_the_last_is_named(history: History, noise: tuple[int, int]) -> None:
+    """Halving alone ends at either break, as the number of commits around them has it."""
+    for name in ("pin_worker", "pin"):
+        history.noise(count=noise[0])
+        history.edit(COMMON, "def set_affinity", f"def {name}", f"Rename to {name}")
+        history.noise(count=noise[1])
+        history.edit(COMMON, f"def {name}(", "def set_affinity(", "Revert")
+        history.noise(count=noise[1])
+    last = history.edit(COMMON, "def set_affinity", "def pin_process", "Rename for good")
+    history.noise(count=noise[1])
+    assert [c for _, _, c in told(history.watch())] == [last]
+
+
+def test_a_file_that_went_and_came_back_is_no_break(history: History) -> None:
+    file = history.path / "python" / COMMON
+    text = file.read_text(encoding="utf-8")
+    file.unlink()
+    history.commit("Drop it")
+    history.noise(KERNEL, 2)
+    history._write(COMMON, text)
+    history.commit("Bring it back")
+    assert history.watch().broken == ()
+    last = history.edit(COMMON, "def set_affinity", "def pin", "Rename")
+    history.noise()
+    assert [c for _, _, c in told(history.watch())] == [last]
+
+
+def test_a_shallow_clone_is_watched_as_far_as_it_goes(history: History) -> None:
+    history.noise()
+    start = git(history.path, "rev-parse", "HEAD")
+    last = history.edit(COMMON, "def set_affinity", "def pin", "Rename")
+    history.noise(count=1)
+    shallow = history.path.parent / "shallow"
+    git(history.path.parent, "clone", "-q", "--depth", "3", history.path.as_uri(), str(shallow))
+    catalog = history.bench.catalog()
+    found = watch(catalog, None, shallow, start, version="0.5.19")
+    assert [c for _, _, c in told(found)] == [last]
+    with pytest.raises(ReleaseError, match="has no revision"):
+        watch(catalog, None, shallow, "HEAD~5", version="0.5.19")
