@@ -23,9 +23,10 @@ class Watched:
 def watched(context: Context) -> Iterator[Watched]:
     """Yield what every hook and operator place of this release watches."""
     for hook in context.hooks:
-        for index, path in enumerate(hook.hook.watch):
-            place = hook.document.at(*hook.path[:-2], "watch", index)
-            yield Watched(path, context.facts.resolve(path), place, hook.binding.id)
+        for owner, paths in ((hook.path[:-2], hook.hook.watch), (hook.path, hook.at.watch)):
+            for index, path in enumerate(paths):
+                place = hook.document.at(*owner, "watch", index)
+                yield Watched(path, context.facts.resolve(path), place, hook.binding.id)
     for kernel in context.kernels:
         for index, path in enumerate(kernel.bind.watch):
             place = kernel.recipe.at(*kernel.path, "watch", index)

@@ -181,6 +181,7 @@ class HookAt(Strict):
     ignores: dict[Identifier, Scalar] | list[Identifier] = []
     provided_by: Target | None = None
     package: str | None = None
+    watch: list[Target] = []
 
 
 class Accept(Strict):
@@ -209,10 +210,11 @@ class Hook(Strict):
     """A binding that changes upstream code from outside.
 
     A planned one is checked against upstream like any other and may leave open what implements it.
-    `watch` names upstream functions that it depends on without binding them; `runs_after` names
-    hooks that are applied before it where several change one call: it wraps what they left. An
-    implementation `takes` the `call` through which the mapped arguments are read, or upstream's own
-    `arguments` in the form in which HookRegistry passes them.
+    `watch` names upstream functions that it depends on without binding them, here or for the
+    releases of one entry of `at`; `runs_after` names hooks that are applied before it where several
+    change one call: it wraps what they left. An implementation `takes` the `call` through which the
+    mapped arguments are read, or upstream's own `arguments` in the form in which HookRegistry passes
+    them.
     """
 
     id: Slug

@@ -279,7 +279,7 @@ class _Planner:
                     self.bindings.append(absent)
                     continue
                 shows = self.facts.resolve(at.readback.target) if at.readback else None
-                self._watch(hook.watch)
+                self._watch([*hook.watch, *at.watch])
                 yield HookBinding(binding, entry.document, hook, at, path, symbol, shows)
             self.bindings.append(binding)
 

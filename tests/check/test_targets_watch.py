@@ -47,6 +47,21 @@ def test_the_lock_holds_what_is_watched(bench: Bench) -> None:
     assert locked(operator).symbol("0.5.19", REPLAY) is not None
 
 
+def test_what_one_entry_watches_is_watched_in_its_releases(bench: Bench) -> None:
+    choices = "{target: sglang.srt.utils.common.CHOICES"
+    gone = REPLAY.replace("replay", "step")
+    here = f'{{sglang: ">=0.5.19", watch: [{REPLAY}], target: sglang.srt.utils.common.CHOICES'
+    there = f'{{sglang: "<0.5.19", watch: [{gone}], target: sglang.srt.utils.common.CHOICES}}'
+    changed = bench.edit(MAP, choices, f"{there}\n      - {here}")
+    lock = locked(changed)
+    assert lock.symbol("0.5.19", REPLAY) is not None
+    assert said(changed, lock, "KA107", "KA116") == []
+    found = only(said(changed.edit(RUNNER, "return batch", "return 0"), lock, "KA116"), "KA116")
+    assert str(found.position) == changed.place(MAP, REPLAY)
+    older = changed.version("0.5.18")
+    assert gone in only(said(older, locked(older), "KA116"), "KA116").message
+
+
 def test_what_is_watched_and_not_locked_is_said(bench: Bench) -> None:
     found = only(said(watching(bench), locked(bench), "KA107"), "KA107")
     assert found.target == REPLAY and found.binding == "choices"

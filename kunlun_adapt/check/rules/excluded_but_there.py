@@ -144,15 +144,14 @@ def left_out(context: Context) -> Iterator[LeftOut]:
             binding = excluded.get(id)
             if binding is None:
                 continue
-            reasons = [_stated(context, model.binds[i].excluded) for i in indexes]
-            for i, stated in zip(indexes, reasons, strict=True):
-                bind = model.binds[i]
-                planned = "planned" in (model.status, bind.status)
-                place = recipe.at("binds", i, "target")
-                said = bind.model_dump(exclude_unset=True)
-                path = ("binds", i)
-                silent = planned and not any(reasons)
-                yield LeftOut(binding, bind.target, place, said, stated, silent, recipe, path)
+            # Of several places the one that is nearest to the release speaks for all.
+            i = next(i for i in indexes if model.binds[i].target == binding.target)
+            bind = model.binds[i]
+            stated = any(_stated(context, model.binds[j].excluded) for j in indexes)
+            silent = "planned" in (model.status, bind.status) and not stated
+            place = recipe.at("binds", i, "target")
+            said = bind.model_dump(exclude_unset=True)
+            yield LeftOut(binding, bind.target, place, said, stated, silent, recipe, ("binds", i))
 
 
 def _stated(context: Context, exclusions: list[Exclusion]) -> bool:

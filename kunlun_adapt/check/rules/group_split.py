@@ -44,7 +44,8 @@ def _bypassed(context: Context, caller: Patch, group: list[Patch]) -> Iterator[P
 
 
 def _watched(caller: Patch, patch: Patch) -> bool:
-    watch = patch.hook.hook.watch if patch.hook is not None else []
+    hook = patch.hook
+    watch = [*hook.hook.watch, *hook.at.watch] if hook is not None else []
     return caller.target in watch or caller.symbol.resolved in watch
 
 
