@@ -104,6 +104,13 @@ class Calls(Effects):
             return None
         return self.follow(Function(method.node, method.scope, held, path=method.path), args, {})
 
+    def _bound(self, found: Value, holder: Value) -> Value:
+        if isinstance(found, Wrapped) and found.how == "property":
+            inner = found.inner
+            if isinstance(inner, Function) and isinstance(holder, Instance):
+                return self.follow(Function(inner.node, inner.scope, holder), [], {})
+        return super()._bound(found, holder)
+
     def operated(
         self, left: Value, op: ast.operator, right: Value, prefix: str = ""
     ) -> Value | None:

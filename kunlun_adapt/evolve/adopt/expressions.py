@@ -109,7 +109,9 @@ class Expressions(Track):
             return self._bound(self._class_member(held.cls, name), held)
         if isinstance(held, Function):
             return self._function_fact(held, name)
-        if isinstance(held, Const) and name == "value":  # of a member of an enumeration
+        if (
+            isinstance(held, (Const, ListValue)) and name == "value"
+        ):  # of a member of an enumeration
             return held
         if isinstance(held, Made) and name in held.attributes:
             return held.attributes[name]
@@ -404,9 +406,8 @@ class Expressions(Track):
             kinds = HOOK_TYPES if value.name.endswith(".HookType") else ()
             return [External(f"{value.name}.{kind.upper()}") for kind in kinds] or None
         if isinstance(value, ClassValue) and value.bases:  # an enumeration
-            members = [v for v in value.scope.names.values() if not isinstance(v, Function)]
             outside = [b.name for b in value.mro() if isinstance(b, External)]
-            return members if any(b.startswith("enum.") for b in outside) else None
+            return _members(value) if any(b.startswith("enum.") for b in outside) else None
         if isinstance(value, Instance):
             fields = fields_of(value.cls)
             return [value.attributes.get(name, Unknown("a field")) for name in fields] or None
@@ -416,6 +417,15 @@ class Expressions(Track):
 def known_items(value: ListValue | DictValue) -> list[Value]:
     """Return what is known of a container, whatever else may be in it."""
     return list(value.items) if isinstance(value, ListValue) else [key for key, _ in value.items]
+
+
+def _members(enumeration: ClassValue) -> list[Value]:
+    """Return the members of an enumeration: what they hold, unless they have methods too."""
+    held = enumeration.scope.names
+    named = [(n, v) for n, v in held.items() if not isinstance(v, (Function, Wrapped))]
+    if len(named) == len(held):
+        return [value for _, value in named]
+    return [Instance(enumeration, {"name": Const(n), "value": v}) for n, v in named]
 
 
 def fields_of(cls: ClassValue) -> list[str]:

@@ -65,6 +65,8 @@ class LibraryCalls(PlainCalls):
             return self.builtin("builtins.list", args, {})
         if name == "builtins.globals":
             return DictValue([(Const(key), value) for key, value in scope.top.names.items()])
+        if name == "inspect.getmembers" and isinstance(first, (ModuleValue, ClassValue, Instance)):
+            return self._parts_of(first, args[1] if len(args) > 1 else keywords.get("predicate"))
         if name == "inspect.getmodule" and first is not None:
             return self._module_of(first)
         if name in ("collections.namedtuple", "typing.NamedTuple") and len(args) > 1:
@@ -131,6 +133,19 @@ class LibraryCalls(PlainCalls):
     def package_path(self, module: str) -> Value:
         """Return what stands in for the `__path__` of a package of the plugin."""
         return ListValue([Const(f"{_PACKAGE}{module}")])
+
+    def _parts_of(self, held: Value, wanted: Value | None) -> Value | None:
+        """List the names and values that an object of the plugin's holds, as inspect does."""
+        kinds = {"isfunction": Function, "isclass": ClassValue}
+        leaf = wanted.name.rpartition(".")[2] if isinstance(wanted, External) else ""
+        parts = self.held_by(held)
+        if not isinstance(parts, DictValue) or (wanted is not None and leaf not in kinds):
+            return None
+        kind = kinds.get(leaf, Value)
+        found = [(text_of(k) or "", v) for k, v in parts.items if isinstance(v, kind)]
+        found.sort(key=lambda pair: pair[0])
+        rows: list[Value] = [ListValue([Const(name), value]) for name, value in found]
+        return ListValue(rows, parts.more)
 
     def _module_of(self, value: Value) -> Value:
         if isinstance(value, External):

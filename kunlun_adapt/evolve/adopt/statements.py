@@ -30,6 +30,8 @@ from kunlun_adapt.evolve.adopt.values import (
 if TYPE_CHECKING:
     from kunlun_adapt.evolve.adopt.sources import Sources
 
+_NO_LONGER = (Const, Instance, ListValue, DictValue)
+"""What a decorator may hand back in place of the function or class that it got."""
 Block = list[ast.stmt]
 
 
@@ -196,8 +198,10 @@ class Statements(Calls):
             if isinstance(applied, Wrapped):
                 applied.path = made.path
                 made = applied
-            elif isinstance(applied, Const):  # the name holds no function any more
+            elif isinstance(applied, _NO_LONGER):  # the name leads to something else
+                applied.path = applied.path or made.path
                 made.path = None
+                made = applied
         scope.holder(node.name).names[node.name] = made
         return None
 
@@ -220,7 +224,9 @@ class Statements(Calls):
         self._made_by(node, made, scope)
         self._tell_bases(node, made, scope)
         for decorator in reversed(node.decorator_list):
-            self.call(self.value(decorator, scope), [made], decorator, scope)
+            applied = self.call(self.value(decorator, scope), [made], decorator, scope)
+            if isinstance(applied, _NO_LONGER):
+                made.path = None
         return None
 
     def _made_by(self, node: ast.ClassDef, made: ClassValue, scope: Scope) -> None:
