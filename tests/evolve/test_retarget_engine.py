@@ -137,6 +137,24 @@ def test_what_was_left_out_before_is_not_carried(carry: Carry) -> None:
     assert "affinity" not in done.patch
 
 
+def test_an_edit_that_would_change_another_entry_is_left_and_the_rest_is_made(carry: Carry) -> None:
+    """The range of one entry is an anchor that a row of the stack repeats."""
+    text = WORKSPACE[MAP].replace('sglang: ">=0.5.17,<0.5.24"', 'sglang: ">=0.5.19,<0.5.20"')
+    choices = "{target: sglang.srt.utils.common.CHOICES}"
+    text = text.replace(AFFINITY, AFFINITY.replace('sglang: "', 'sglang: &held "'))
+    text = text.replace(choices, choices.replace("{", '{sglang: ">=0.5.19,<0.5.20", '))
+    text = text.replace('{sglang: ">=0", verified', "{sglang: *held, verified")
+    done = carry({COMMON: ("nnodes=1)", "nnodes=1, strict=False)")}, documents={MAP: ("", text)})
+    left, made = of(done, "affinity"), of(done, "choices")
+    assert (left.outcome, left.taken) == ("left", False)
+    assert left.review == (
+        "taken back, since it leaves the text cannot be changed there without changing something "
+        "else",
+    )
+    assert (made.outcome, made.range) == ("carried", ">=0.5.19,<0.5.21")
+    assert "&held" not in "".join(line(done, "+") + line(done, "-"))
+
+
 def test_a_new_parameter_that_nobody_passes(carry: Carry) -> None:
     done = carry({COMMON: ("nnodes=1)", "nnodes=1, strict=False)")})
     account = of(done, "affinity")

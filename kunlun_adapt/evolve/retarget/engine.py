@@ -204,10 +204,13 @@ def _take_back(work: Work, why: str) -> None:
     work.account = replace(work.account, outcome="left", review=review)
 
 
-def _applied(job: Job, works: Mapping[Place, Work]) -> dict[str, str]:
+def _applied(
+    job: Job, works: Mapping[Place, Work], doubted: frozenset[str] = frozenset()
+) -> dict[str, str]:
     """Return the texts with the chosen edits; one that cannot be made is left to a person.
 
-    Entries of one list are changed from its end on: what comes before keeps its place.
+    Entries of one list are changed from its end on: what comes before keeps its place. Each edit
+    of a `doubted` file is proved by itself, so that only the one at fault is left.
     """
     drafts = {name: Draft(text) for name, text in job.texts.items() if _touched(works, name)}
     for place in sorted(works, key=_order, reverse=True):
@@ -218,6 +221,8 @@ def _applied(job: Job, works: Mapping[Place, Work]) -> dict[str, str]:
         saved = draft.copy()
         try:
             _apply(draft, place, work)
+            if place[0] in doubted:
+                draft.prove()
         except EditError as error:
             drafts[place[0]] = saved
             _take_back(work, error.message)
@@ -225,7 +230,9 @@ def _applied(job: Job, works: Mapping[Place, Work]) -> dict[str, str]:
         try:
             draft.prove()
         except EditError as error:
-            raise AdaptError(f"{name}: {error.message}") from error
+            if name in doubted:
+                raise AdaptError(f"{name}: {error.message}") from error
+            return _applied(job, works, doubted | {name})
     return {name: drafts[name].text if name in drafts else text for name, text in job.texts.items()}
 
 
