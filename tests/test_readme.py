@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from _pytest.mark import ParameterSet
 from packaging.version import Version
 from typer.testing import CliRunner
 
@@ -136,13 +137,29 @@ def test_every_named_make_target_exists(name: str) -> None:
 
 def test_the_matrix_has_a_row_for_each_locked_release() -> None:
     """That its numbers are right is for the test that runs the command which makes it."""
-    (shown,) = [example for example in examples() if example.command.startswith("matrix")]
-    rows = [line.split()[0] for line in shown.output.splitlines()[1:]]
+    rows = [*_counts("matrix --counts")]
     assert rows == sorted(rows, key=Version)
     catalog = load_catalog(ROOT)
     assert catalog.platform_map is not None
     assert all(in_range(catalog.platform_map.model.sglang, row) for row in rows)
     assert rows and set(rows) >= set(read_lock(ROOT / "adapt.lock").releases)
+
+
+def test_the_matrix_counts_what_validate_counts() -> None:
+    matrix = _counts("matrix --counts")
+    validated = _counts("validate --sglang 0.5.17 --sglang 0.5.19 --sglang 0.5.23")
+    assert len(validated) == 3
+    assert {release: matrix[release][:3] for release in validated} == {
+        release: numbers[:3] for release, numbers in validated.items()
+    }
+
+
+def _counts(command: str) -> dict[str, list[str]]:
+    """The numbers that an example shows of each release."""
+    (shown,) = [example for example in examples() if example.command == command]
+    head, *rows = [line.split() for line in shown.output.splitlines()]
+    assert head[:4] == ["release", "bound", "planned", "excluded"]
+    return {row[0]: row[1:] for row in rows if all(map(str.isdigit, row[1:]))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +207,14 @@ def test_the_examples_cover_each_command_that_can_be_run() -> None:
     assert len(RUN) < len(examples())
 
 
+def _as_test(example: Example) -> ParameterSet:
+    # Seven releases are too many for every change; three of them are seen by `validate` here.
+    marks = [pytest.mark.full] if example.command.startswith("matrix") else []
+    return pytest.param(example, marks=marks, id=example.command)
+
+
 @pytest.mark.upstream
-@pytest.mark.parametrize("example", RUN, ids=lambda example: example.command)
+@pytest.mark.parametrize("example", [_as_test(example) for example in RUN])
 def test_an_example_prints_what_the_readme_shows(example: Example, faulty: Path) -> None:
     broken = PLACE.search(example.output) is not None
     root = faulty if broken else ROOT
