@@ -513,3 +513,18 @@ def test_a_function_that_this_release_does_not_have(bench: PluginBench) -> None:
 def test_a_helper_for_upstream_that_nothing_starts(bench: PluginBench) -> None:
     found = bench.adopt(f"{BEFORE}\ndef helper(n, f):\n    setattr(common, n, f)\n")
     assert left(found) == [("unreached", "ours/install.py", 16)]
+
+
+def test_a_loop_that_may_return_is_a_condition_of_what_follows(bench: PluginBench) -> None:
+    found = bench.adopt(f"""
+{BEFORE}
+def register():
+    for name in ("A", "B"):
+        if os.environ.get(name) == "break":
+            break
+        if os.environ.get(name) == "return":
+            return
+    common.set_affinity = ours
+""")
+    said = {x.what: x.bindings for x in found.left if x.reason == "condition"}
+    assert said == {"holds only where `not (os.environ.get(name) == 'return')`": ("set-affinity",)}

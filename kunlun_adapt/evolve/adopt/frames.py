@@ -39,6 +39,19 @@ class Frame:
     returned: list[Value] = field(default_factory=list)
     yielded: list[Value] | None = None
     called_at: Place | None = None
+    left_under: set[Condition] = field(default_factory=set)
+    """Those of `guards` under which it would have returned."""
+
+    def guard(self, condition: Condition, ended: str) -> None:
+        """Let what comes next depend on a condition: on the other side the flow has ended."""
+        self.guards.append(condition)
+        if ended == "return":
+            self.left_under.add(condition)
+
+    def forget(self, held: int) -> None:
+        """Leave a round of a loop: only what would have left the function itself still holds."""
+        kept = [g for g in self.guards[held:] if g in self.left_under]
+        self.guards[held:] = [g for g in dict.fromkeys(kept) if g not in self.guards[:held]]
 
 
 class Track:

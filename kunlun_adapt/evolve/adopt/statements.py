@@ -305,9 +305,9 @@ class Statements(Calls):
             return ended if ended == ended_else else "return"
         # What only raises on one side refuses to start; it is no choice between two ways to bind.
         if ended is not None and ended != "raise":
-            self.frame.guards.append(no)
+            self.frame.guard(no, ended)
         if ended_else is not None and ended_else != "raise":
-            self.frame.guards.append(yes)
+            self.frame.guard(yes, ended_else)
         return None
 
     def _run_For(self, node: ast.For | ast.AsyncFor, scope: Scope) -> str | None:
@@ -325,11 +325,11 @@ class Statements(Calls):
                 item_ = Unknown("an item of an open loop", bool(upstream))
                 self.assign(node.target, item_, scope)
                 self.block(node.body, scope)
-            del self.frame.guards[held:]
+            self.frame.forget(held)
         for item in items:
             self.assign(node.target, item, scope)
             ended = self.block(node.body, scope)
-            del self.frame.guards[held:]
+            self.frame.forget(held)
             if ended in ("return", "raise"):
                 return ended
             if ended == "break":
@@ -348,14 +348,14 @@ class Statements(Calls):
                 return self.block(node.orelse, scope)
             self.step()
             ended = self.block(node.body, scope)
-            del self.frame.guards[held:]
+            self.frame.forget(held)
             if ended in ("return", "raise"):
                 return ended
             if ended == "break":
                 return None
         with self.under(Condition(f"while {ast.unparse(node.test)[:80]}", self.place(scope, node))):
             self.block(node.body, scope)
-        del self.frame.guards[held:]
+        self.frame.forget(held)
         return None
 
     def _run_With(self, node: ast.With | ast.AsyncWith, scope: Scope) -> str | None:
@@ -415,7 +415,7 @@ class Statements(Calls):
                     self.value(case.guard, scope)
                 ends.append(self.block(case.body, scope))
             if ends[-1] is not None and ends[-1] != "raise":
-                self.frame.guards.append(replace(condition, text=f"not ({text})"))
+                self.frame.guard(replace(condition, text=f"not ({text})"), ends[-1] or "")
         last = node.cases[-1] if node.cases else None
         rest = last is not None and last.guard is None and ast.unparse(last.pattern) == "_"
         return ends[0] if rest and len(set(ends)) == 1 else None
