@@ -257,6 +257,33 @@ def test_all_files_are_written_or_none(workspace: Path, monkeypatch: pytest.Monk
     assert texts(workspace) == after
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_an_interruption_leaves_all_as_it_was(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    """A signal comes before or right after a file is put in place, and the disk is full by then."""
+    before = texts(workspace)
+    after = {name: text + "# more\n" for name, text in before.items()}
+    real, calls = os.replace, list[object]()
+
+    def full(*args: object, **kwargs: object) -> object:
+        raise OSError(28, "No space left on device")
+
+    def replace(source: str, target: str) -> None:
+        calls.append(target)
+        if len(calls) != 2 or late:
+            real(source, target)
+        if len(calls) == 2:
+            monkeypatch.setattr("tempfile.mkstemp", full)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        write_texts(workspace, before, after)
+    assert texts(workspace) == before
+    assert not list(workspace.rglob("*.part"))
+
+
 def test_what_somebody_changed_meanwhile_is_not_written_over(workspace: Path) -> None:
     before = texts(workspace)
     (workspace / MAP).write_text(before[MAP] + "# mine\n")

@@ -50,27 +50,30 @@ def write_texts(root: Path, before: Mapping[str, str], after: Mapping[str, str])
     """Write every changed file, or none; returns their names.
 
     Each is written beside its place first; they are then put in place one by one, and where that
-    fails, what is in place already is put back. A file that somebody changed meanwhile is not
-    written over. Raises AdaptError or OSError.
+    fails or is interrupted, what is in place already is put back. A file that somebody changed
+    meanwhile is not written over. Raises AdaptError or OSError.
     """
     changed = [name for name, text in after.items() if text != before[name]]
     for name in changed:
         if (root / name).read_bytes().decode("utf-8", errors="replace") != before[name]:
             raise AdaptError(f"{name} was changed meanwhile", "run retarget again")
     made: dict[str, Path] = {}
-    done: list[str] = []
+    kept: dict[str, Path] = {}
+    begun: list[str] = []
     try:
         for name in changed:
             made[name] = _beside(root / name, after[name])
+            # To put it back later must not need room on a disk that is full.
+            kept[name] = _beside(root / name, before[name])
         for name in changed:
+            begun.append(name)
             os.replace(made[name], _real(root / name))
-            done.append(name)
-    except OSError:
-        for name in done:
-            os.replace(_beside(root / name, before[name]), _real(root / name))
+    except BaseException:  # an interruption too
+        for name in begun:
+            os.replace(kept[name], _real(root / name))
         raise
     finally:
-        _discard(path for name, path in made.items() if name not in done)
+        _discard([*made.values(), *kept.values()])
     return changed
 
 
