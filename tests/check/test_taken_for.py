@@ -16,7 +16,11 @@ from tests.check.test_alike import looks_for
 GONE = "sglang.srt.stores.gone.place"
 HANDED = "gpu_id, tp_size, nnodes=1"
 SHORT = "    return gpu_id\n"
-LONG = "    total = gpu_id * 2 + tp_size\n    for node in range(nnodes):\n        total += node * 7 if node % 2 else 11 - node\n"
+LONG = (
+    "    total = gpu_id * 2 + tp_size\n"
+    "    for node in range(nnodes):\n"
+    "        total += node * 7 if node % 2 else 11 - node\n"
+)
 
 
 def said(bench: Bench, lock: Lock | None = None) -> Finding:
