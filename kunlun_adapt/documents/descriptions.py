@@ -32,7 +32,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "sources": "Folders, seen from the workspace, with the source of what implements it.",
         "device": "The device, how it is found, and what its profiles report.",
         "factories": "Classes and names that the platform hands to upstream.",
-        "methods": "The rest of the platform class: a function for each, or one per profile.",
+        "methods": "The rest of the platform class: a function for each, by profile or release.",
         "capabilities": "What the device can do: a flag for each, or one per profile.",
         "left_at_default": "Members of upstream's platform that are deliberately not given.",
         "interface": "How each key of the map is spelled in each release.",
@@ -125,6 +125,7 @@ DESCRIPTIONS: dict[str, dict[str, str]] = {
         "runs_after": "Hooks that are applied before it where several change one call.",
         "remove_when": "What has to happen upstream for the hook to go.",
     },
+    "ImplAt": {"impl": "What implements it there."},
     "HookAt": {
         "target": "The upstream symbol, by the path at which upstream looks it up.",
         "readback": "The registry in which a hook of type register must show.",

@@ -27,7 +27,16 @@ from kunlun_adapt.documents.fields import (
     Why,
 )
 
-ByProfile = dict[ProfileName, Impl]
+
+class ImplAt(Strict):
+    """What implements a member of the platform class in some releases."""
+
+    sglang: Range
+    impl: Impl
+
+
+Given = Impl | list[ImplAt]
+ByProfile = dict[ProfileName, Given]
 
 
 class Probe(Strict):
@@ -79,7 +88,7 @@ class Factories(Strict):
     attention_backend: AttentionBackendFactory | None = None
     kv_pool: dict[Identifier, Impl] = {}
     paged_allocator: Impl | None = None
-    graph_runner: Impl | ByProfile | None = None
+    graph_runner: Given | ByProfile | None = None
     piecewise_backend: Impl | None = None
     compile_backend: str | None = None
     quantization: dict[Slug, Impl] = {}
@@ -213,8 +222,7 @@ class Hook(Strict):
     `watch` names upstream functions that it depends on without binding them, here or for the
     releases of one entry of `at`; `runs_after` names hooks that are applied before it where several
     change one call: it wraps what they left. An implementation `takes` the `call` through which the
-    mapped arguments are read, or upstream's own `arguments` in the form in which HookRegistry passes
-    them.
+    mapped arguments are read, or upstream's own `arguments` in the form that HookRegistry passes.
     """
 
     id: Slug
@@ -351,7 +359,7 @@ class PlatformMap(Strict):
     sources: list[Folder] = []
     device: Device
     factories: Factories = Factories()
-    methods: dict[Identifier, Impl | ByProfile] = {}
+    methods: dict[Identifier, Given | ByProfile] = {}
     capabilities: dict[Identifier, bool | dict[ProfileName, bool]] = {}
     left_at_default: list[LeftAtDefault] = []
     interface: dict[str, list[Spelling]] = {}

@@ -44,6 +44,20 @@ def simulated_device(device_id: int | None = 0) -> str:
     return "cpu"
 
 
+def device_of_rank(local_rank: int) -> Any:
+    """Return the `torch.device` of a rank's card, as the interface before 0.5.13 asks for it."""
+    import torch
+
+    return torch.device("cuda", local_rank)
+
+
+def simulated_device_of_rank(local_rank: int) -> Any:
+    """Return the `torch.device` of every simulated rank, as asked for before 0.5.13."""
+    import torch
+
+    return torch.device("cpu")
+
+
 def simulated_device_name(device_id: int = 0) -> str:
     """Return a name that no report can mistake for a card's."""
     return "Kunlun simulator (host CPU)"

@@ -99,7 +99,8 @@ def _integers(
     found = set(starts)
     rests = math.lcm(*(t.by for t in tests if isinstance(t, Divisible)))
     if rests > 1:
-        found |= {s + r for s in starts for r in range(min(rests, MOST_RESTS))}
+        most = min(rests, MOST_RESTS)
+        found |= {s + r for s in starts for r in range(1 - most, most)}
     if any(isinstance(t, PowerOfTwo) for t in tests):
         found |= {1 << shift for shift in range(top.bit_length() + 1)}
     return sorted((n for n in found if low <= n <= high), key=lambda n: (n < 0, n))

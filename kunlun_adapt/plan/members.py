@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from packaging.version import Version
-
 from kunlun_adapt.diagnostics import Position
 from kunlun_adapt.documents import Document, PlatformMap, Served, Spelling, in_range
-from kunlun_adapt.documents.platform_map import Device
+from kunlun_adapt.documents.platform_map import ByProfile, Device, Given
 from kunlun_adapt.plan.binding import Binding, Kind, Member, Value
-from kunlun_adapt.plan.nearest import floor_of, nearest_range
+from kunlun_adapt.plan.nearest import nearest_known
 from kunlun_adapt.upstream import Facts, Missing, Symbol
 
 PLATFORM = "platform"
@@ -28,7 +26,8 @@ def spelled(
     """Return how `key` is spelled in `release`; `kv_pool.mha` may be covered by `kv_pool`.
 
     Beyond the claims the nearest spelling stands in. None does for a release that is older than all
-    of them where the map claims releases as old, which do without the key.
+    of them, which does without the key, unless they begin with the map's claim: then nobody has
+    looked at what is older.
     """
     others: list[Spelling] = []
     for name in (key, key.rpartition(".")[0]):
@@ -38,14 +37,9 @@ def spelled(
             if in_range(spelling.sglang, release):
                 return spelling
             others.append(spelling)
-    index = nearest_range([s.sglang for s in others], release) if beyond else None
-    if index is None:
-        return None
-    oldest, claimed = floor_of(others[index].sglang), floor_of(platform_map.sglang)
-    does_without = oldest is not None and oldest > Version(release)
-    if does_without and (claimed is None or (oldest is not None and claimed < oldest)):
-        return None
-    return others[index]
+    ranges = [s.sglang for s in others]
+    index = nearest_known(ranges, release, platform_map.sglang) if beyond else None
+    return None if index is None else others[index]
 
 
 def of_base(device: Device, impl: str) -> bool:
@@ -64,7 +58,7 @@ def plan_members(
     capabilities = spelled(platform_map, CAPABILITIES, facts.version)
     flags = facts.members(capabilities.call) if capabilities and capabilities.call else {}
     members = []
-    for key, kind, value, content, position in _keys(document, profile):
+    for key, kind, value, content, position in _keys(document, profile, facts.version, beyond):
         spelling = spelled(platform_map, key, facts.version, beyond)
         if spelling is None and key.startswith("methods."):
             spelling = Spelling(method=key.partition(".")[2])
@@ -111,10 +105,11 @@ def _id(kind: Kind, key: str) -> str:
 
 
 def _keys(
-    document: Document[PlatformMap], profile: str
+    document: Document[PlatformMap], profile: str, release: str, beyond: bool
 ) -> Iterable[tuple[str, Kind, Value, Any, Position]]:
     """Yield (key, kind, what the value is, the value, position) for all that the map gives."""
     m = document.model
+    claim = m.sglang if beyond else None
     at = document.key_at
     here = m.device.profiles[profile]  # type: ignore[index]  # checked by make_plan
     place = ("device", "profiles", profile)
@@ -129,8 +124,7 @@ def _keys(
     for pool, impl in factories.kv_pool.items():
         yield f"kv_pool.{pool}", "factory", "class", impl, at("factories", "kv_pool", pool)
     for name in ("paged_allocator", "graph_runner", "piecewise_backend"):
-        given = getattr(factories, name)
-        cls = given.get(profile) if isinstance(given, dict) else given
+        cls = _given(getattr(factories, name), profile, release, claim)
         if cls is not None:
             yield name, "factory", "class", cls, at("factories", name)
     if factories.compile_backend is not None:
@@ -145,7 +139,7 @@ def _keys(
             at("factories", "quantization", name),
         )
     for name, method in m.methods.items():
-        chosen = method if isinstance(method, str) else method.get(profile)  # type: ignore[call-overload]
+        chosen = _given(method, profile, release, claim)
         if chosen is not None:
             yield f"methods.{name}", "method", "function", chosen, at("methods", name)
     for name, flag in m.capabilities.items():
@@ -154,6 +148,21 @@ def _keys(
             yield f"{CAPABILITIES}.{name}", "factory", "flag", on, at(CAPABILITIES, name)
     if m.server_args:
         yield SERVER_ARGS, "method", "server_args", None, at(SERVER_ARGS)
+
+
+def _given(
+    given: Given | ByProfile | None, profile: str, release: str, claim: str | None
+) -> str | None:
+    """Return what implements a member for a profile in a release, given a claim the nearest."""
+    mine: Given | None = given.get(profile) if isinstance(given, dict) else given  # type: ignore[call-overload]
+    if not isinstance(mine, list):
+        return mine
+    for entry in mine:
+        if in_range(entry.sglang, release):
+            return entry.impl
+    ranges = [entry.sglang for entry in mine]
+    index = None if claim is None else nearest_known(ranges, release, claim)
+    return None if index is None else mine[index].impl
 
 
 def _resolve(

@@ -31,6 +31,20 @@ def nearest_range(ranges: Sequence[str], release: str) -> int | None:
     return min(above)[1] if above else None
 
 
+def nearest_known(ranges: Sequence[str], release: str, claim: str) -> int | None:
+    """Return the nearest range, but none where the release is known to do without.
+
+    So it is with one that is older than all ranges, unless they begin with the map's claim: then
+    nobody has looked at what is older.
+    """
+    index = nearest_range(ranges, release)
+    if index is None:
+        return None
+    oldest = floor_of(ranges[index])
+    without = oldest is not None and oldest > Version(release) and oldest != floor_of(claim)
+    return None if without else index
+
+
 def floor_of(specifier: str) -> Version | None:
     """Return the version below which a range holds for nothing, None where it has no such end."""
     return max(_versions(specifier, _FLOORS), default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kunlun_adapt.plan import TierTable
@@ -28,6 +28,7 @@ def crossed(parsed: TierTable, upper: int, lower: int) -> bool:
 
 
 @settings(max_examples=80, deadline=None)
+@example([{"n": "<= -1"}, {"n": "% 3 == 0"}])
 @given(st.lists(WHEN, min_size=2, max_size=3))
 def test_what_crosses_is_found_and_nothing_else(whens: list[dict[str, Any]]) -> None:
     parsed = table(PARAMS, *whens)

@@ -11,7 +11,7 @@ from kunlun_adapt.diagnostics import AdaptError
 from kunlun_adapt.documents import Catalog, load_catalog
 from kunlun_adapt.locate import LOCK_FILE
 from kunlun_adapt.plan import Plan, make_plan
-from kunlun_adapt.plan.nearest import nearest_range
+from kunlun_adapt.plan.nearest import nearest_known, nearest_range
 from kunlun_adapt.plan.plan import PLANNED
 from kunlun_adapt.upstream import LockFacts, Missing, Symbol, read_lock
 
@@ -245,7 +245,34 @@ def test_beyond_claims_the_nearest_spelling_stands_in() -> None:
     assert spelled(model, "capabilities.fp8", "0.5.24") is None
     newer = spelled(model, "capabilities.fp8", "0.5.24", True)
     assert newer is not None and newer.method == "supports_fp8"
-    # 0.5.17 is claimed and does without, and so does what is older.
+    # The flags begin with a release inside the claim: what is older does without.
     assert spelled(model, "capabilities", "0.5.15", True) is None
     oldest = spelled(model, "capabilities.graph_capture", "0.5.15", True)
     assert oldest is not None and oldest.method == "support_cuda_graph"
+
+
+def test_an_implementation_by_releases() -> None:
+    for release, beyond, name in (
+        ("0.5.17", False, "simulated_device"),
+        ("0.5.11", True, "simulated_device_of_rank"),
+        ("0.5.99", True, "simulated_device"),
+    ):
+        made = plan(release, root=ROOT, beyond_claims=beyond)
+        (member,) = [m for m in made.members if m.key == "methods.get_device"]
+        assert member.content == f"kunlun_adapt.hooks.host:{name}"
+
+
+@pytest.mark.parametrize(
+    ("ranges", "release", "claim", "index"),
+    [
+        ([">=0.5.17"], "0.5.15", ">=0.5.17,<0.5.24", 0),  # nobody looked at what is older
+        ([">=0.5.13"], "0.5.11", ">=0.5.17", None),  # it began inside what was looked at
+        ([">=0.5.19"], "0.5.15", ">=0.5.17", None),
+        (["<0.5.13", ">=0.5.13,<0.5.24"], "0.5.30", ">=0.5.17", 1),
+        ([], "0.5.30", ">=0.5.17", None),
+    ],
+)
+def test_the_nearest_that_is_known(
+    ranges: list[str], release: str, claim: str, index: int | None
+) -> None:
+    assert nearest_known(ranges, release, claim) == index

@@ -15,6 +15,7 @@ from tests.server.architectures import (
     QWEN3_MOE,
     TinyModel,
 )
+from tests.server.releases import before
 
 # Which tiers have to serve, by the recipes, when a model runs in float32. No other tier may
 # serve, so no fallback either but where a deployment names one.
@@ -115,10 +116,21 @@ class Deployment:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Upstream splits cores by NUMA node and refuses more ranks than nodes, unless told."""
-        if self.ranks == 1:
+        """Upstream splits cores by NUMA node and refuses more ranks than nodes, unless told.
+
+        Before 0.5.19 it counts tensor-parallel ranks only.
+        """
+        ranks = self.tensor_parallel if before("0.5.19") else self.ranks
+        if ranks == 1:
             return {}
-        return {"SGLANG_CPU_OMP_THREADS_BIND": "|".join(str(core) for core in range(self.ranks))}
+        return {"SGLANG_CPU_OMP_THREADS_BIND": "|".join(str(core) for core in range(ranks))}
+
+    @property
+    def stops(self) -> str | None:
+        """Why the installed SGLang cannot serve it, with or without us."""
+        if self.model is OLMO3 and before("0.5.18"):
+            return "sglang/srt/models/olmo2.py:103 reads rope_parameters, which the config lacks"
+        return None
 
     @property
     def tiers(self) -> dict[str, set[str]]:

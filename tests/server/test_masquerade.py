@@ -16,6 +16,7 @@ import pytest
 from tests.server.deployments import TIERS
 from tests.server.golden_tokens import golden_chats, golden_completions
 from tests.server.models import LLAMA, PROMPTS, TinyModel
+from tests.server.releases import release
 from tests.server.requests import chat_streamed, complete, generate, logprob_difference
 from tests.server.server import Server, running, serve_command
 from tests.server.test_models_that_stop import (
@@ -23,7 +24,6 @@ from tests.server.test_models_that_stop import (
     OWN_ALLOCATOR,
     Stop,
     log_of_the_stop,
-    release,
 )
 from tests.server.test_tokens import MOST_LOGPROB_DIFFERENCE
 

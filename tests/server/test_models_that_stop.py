@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 
 from tests.server.architectures import VOCABULARY
 from tests.server.models import make_tokenizer
+from tests.server.releases import release
 from tests.server.server import ServerFailed, running, serve_command
 
 pytestmark = [pytest.mark.server, pytest.mark.torch, pytest.mark.full]
@@ -140,14 +140,6 @@ STOPS: dict[tuple[str, str], Stop] = {
 }
 MODELS = {"deepseek_v32": DEEPSEEK_V32, "deepseek_v4": DEEPSEEK_V4, "gpt_oss": GPT_OSS}
 ENVIRONMENT = {"SGLANG_OPT_FP8_WO_A_GEMM": "0"}
-
-
-def release() -> str:
-    """The SGLang that is installed here."""
-    try:
-        return version("sglang")
-    except PackageNotFoundError:
-        return "none"
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -58,6 +58,8 @@ def served(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Served]:
     deployment: Deployment = request.param
+    if deployment.stops:
+        pytest.skip(deployment.stops)
     folder = model_folder(deployment.model)
     completions = golden_completions(folder, PROMPTS)
     chats = golden_chats(folder, PROMPTS)
