@@ -3,9 +3,11 @@ PYTHON ?= python3
 ENV = $(PYTHON) tools/env.py
 DEV = .venvs/dev/bin
 PYTEST = bin/python -m pytest --timeout=1200
-# The release that every change is tested with, and those that make test-full adds.
+# The release that every change is tested with, those on which make test-full runs each server, and
+# those on which it runs the servers of make test.
 RELEASE = 0.5.19
 OTHER_RELEASES = 0.5.17 0.5.23
+BETWEEN = 0.5.21
 
 # One thread per process: on few cores, torch's own threads only get in each other's way.
 export OMP_NUM_THREADS = 1
@@ -16,7 +18,7 @@ export HF_HUB_OFFLINE = 1
 help:
 	@echo "make demo       the main job, start to end: validate, render, serve, compare (about 5 minutes)"
 	@echo "make test       all tests on SGLang $(RELEASE) (under 25 minutes)"
-	@echo "make test-full  the same, and the server tests on SGLang $(OTHER_RELEASES)"
+	@echo "make test-full  the same, and the server tests on SGLang $(OTHER_RELEASES) $(BETWEEN)"
 	@echo "make lint       ruff and mypy --strict"
 	@echo "make docs       build the documentation into site/ and fail on any warning"
 	@echo "make format     let ruff format and mend what it can"
@@ -41,6 +43,11 @@ test-full:
 		$(ENV) sglang-$$release; \
 		KUNLUN_ADAPT_SOAK_MINUTES=0 KUNLUN_ADAPT_TEST_SGLANG=$$release \
 			.venvs/sglang-$$release/$(PYTEST) --require torch,server -m "server or torch" $(ARGS); \
+	done
+	set -e; for release in $(BETWEEN); do \
+		$(ENV) sglang-$$release; \
+		KUNLUN_ADAPT_TEST_SGLANG=$$release .venvs/sglang-$$release/$(PYTEST) \
+			--require torch,server -m "(server or torch) and not full" $(ARGS); \
 	done
 
 lint:

@@ -69,57 +69,57 @@ class KunlunPlatform(SRTPlatform):
         return DecodeCudaGraphRunner
 
     def get_device(self, device_id=0):
-        # platform_map.yaml:36
+        # platform_map.yaml:41
         # methods.get_device
         from kunlun_adapt.hooks.host import device
 
         return device(device_id=device_id)
 
     def get_device_name(self, device_id=0):
-        # platform_map.yaml:40
+        # platform_map.yaml:51
         # methods.get_device_name
         from kunlun_adapt.hooks.host import device_name
 
         return device_name(device_id=device_id)
 
     def get_device_total_memory(self, device_id=0):
-        # platform_map.yaml:44
+        # platform_map.yaml:55
         # methods.get_device_total_memory
         from kunlun_adapt.hooks.host import device_total_memory
 
         return device_total_memory(device_id=device_id)
 
     def get_current_memory_usage(self, device=None):
-        # platform_map.yaml:48
+        # platform_map.yaml:59
         # methods.get_current_memory_usage
         from kunlun_adapt.hooks.host import current_memory_usage
 
         return current_memory_usage(device=device)
 
     def get_available_memory(self, device_id=0):
-        # platform_map.yaml:52
+        # platform_map.yaml:63
         # methods.get_available_memory
         from kunlun_adapt.hooks.host import available_memory
 
         return available_memory(device_id=device_id)
 
     def support_cuda_graph(self):
-        # platform_map.yaml:58
+        # platform_map.yaml:69
         # capabilities.graph_capture
         return True
 
     def support_piecewise_cuda_graph(self):
-        # platform_map.yaml:60
+        # platform_map.yaml:71
         # capabilities.piecewise_graph
         return False
 
     def supports_fp8(self):
-        # platform_map.yaml:63
+        # platform_map.yaml:74
         # capabilities.fp8
         return False
 
     def apply_server_args_defaults(self, server_args):
-        # platform_map.yaml:184
+        # platform_map.yaml:198
         # the vendor's paged kernels are tuned for pages of 128 tokens
         if server_args.page_size is None:
             server_args.page_size = 128

@@ -3,19 +3,19 @@
 
 
 def read_worker_affinity(pp_size, tp_size, nnodes, gpu_id):
-    # platform_map.yaml:499
+    # platform_map.yaml:513
     # sglang.srt.utils.common.set_gpu_proc_affinity
     return {'gpu_id': gpu_id}
 
 
 def read_support_triton(backend):
-    # platform_map.yaml:510
+    # platform_map.yaml:524
     # sglang.srt.utils.common.support_triton
     return {'backend': backend}
 
 
 def read_last_loc(req_to_token, req_pool_indices_tensor, prefix_lens_tensor):
-    # platform_map.yaml:522
+    # platform_map.yaml:536
     # sglang.srt.mem_cache.allocation.get_last_loc
     return {
         'req_to_token': req_to_token, 'req_pool_indices': req_pool_indices_tensor,
@@ -27,14 +27,14 @@ def read_rope_wrapper(
     head_size, rotary_dim, max_position, base, is_neox_style=True, rope_scaling=None,
     dtype=None, partial_rotary_factor=1.0, device=None,
 ):
-    # platform_map.yaml:534
+    # platform_map.yaml:548
     # sglang.srt.layers.rotary_embedding.factory.get_rope_wrapper
     return {'device': device}
 
 
 def install(hooks):
     """Hand every hook of this release to the runtime, in the map's order."""
-    # platform_map.yaml:499
+    # platform_map.yaml:513
     # pin each worker to the cores of its card's NUMA node; upstream splits physical cores
     # evenly
     hooks.replace(
@@ -47,7 +47,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:510
+    # platform_map.yaml:524
     # a backend name that upstream does not know counts as capable of Triton, which this device
     # is not
     hooks.replace(
@@ -60,7 +60,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:522
+    # platform_map.yaml:536
     # for backend names that upstream does not know it launches a Triton kernel at every
     # page-aligned allocation
     hooks.replace(
@@ -76,7 +76,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:534
+    # platform_map.yaml:548
     # for device "cpu" upstream builds rotary embeddings of one scaling only, on kernels that
     # are in no wheel
     hooks.around(
@@ -92,7 +92,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:544
+    # platform_map.yaml:558
     # --attention-backend refuses names that are not in upstream's list
     hooks.extend(
         'attention-backend-choice',
@@ -100,7 +100,7 @@ def install(hooks):
         value=['kunlun'],
         required=True,
     )
-    # platform_map.yaml:555
+    # platform_map.yaml:569
     # upstream makes the backend that is registered under the name
     hooks.register(
         'attention-backend',
@@ -114,7 +114,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:568
+    # platform_map.yaml:582
     # without a handler a latent model gets Triton's, which expands prefill to plain heads and
     # writes the cache by a Triton kernel
     hooks.register(

@@ -69,61 +69,61 @@ class KunlunPlatform(SRTPlatform):
         return CompiledDecodeRunner
 
     def get_device(self, device_id=0):
-        # platform_map.yaml:36
+        # platform_map.yaml:41
         # methods.get_device
         from kunlun_adapt.hooks.host import simulated_device
 
         return simulated_device(device_id=device_id)
 
     def get_device_name(self, device_id=0):
-        # platform_map.yaml:40
+        # platform_map.yaml:51
         # methods.get_device_name
         from kunlun_adapt.hooks.host import simulated_device_name
 
         return simulated_device_name(device_id=device_id)
 
     def get_device_total_memory(self, device_id=0):
-        # platform_map.yaml:44
+        # platform_map.yaml:55
         # methods.get_device_total_memory
         from kunlun_adapt.hooks.host import simulated_total_memory
 
         return simulated_total_memory(device_id=device_id)
 
     def get_current_memory_usage(self, device=None):
-        # platform_map.yaml:48
+        # platform_map.yaml:59
         # methods.get_current_memory_usage
         from kunlun_adapt.hooks.host import simulated_memory_usage
 
         return simulated_memory_usage(device=device)
 
     def get_available_memory(self, device_id=0):
-        # platform_map.yaml:52
+        # platform_map.yaml:63
         # methods.get_available_memory
         from kunlun_adapt.hooks.host import simulated_available_memory
 
         return simulated_available_memory(device_id=device_id)
 
     def support_cuda_graph(self):
-        # platform_map.yaml:58
+        # platform_map.yaml:69
         # capabilities.graph_capture
         return False
 
     def support_piecewise_cuda_graph(self):
-        # platform_map.yaml:60
+        # platform_map.yaml:71
         # capabilities.piecewise_graph
         return False
 
     def supports_fp8(self):
-        # platform_map.yaml:63
+        # platform_map.yaml:74
         # capabilities.fp8
         return False
 
     def apply_server_args_defaults(self, server_args):
-        # platform_map.yaml:188
+        # platform_map.yaml:202
         # for device "cpu" upstream does not ask a platform for its default
         if server_args.attention_backend is None:
             server_args.attention_backend = 'kunlun'
-        # platform_map.yaml:192
+        # platform_map.yaml:206
         # for device "cpu" upstream picks intel_amx before it asks a platform; its kernels are
         # in no wheel, so nobody can have meant it
         if (

@@ -3,19 +3,19 @@
 
 
 def read_worker_affinity(pp_size, tp_size, nnodes, gpu_id):
-    # platform_map.yaml:499
+    # platform_map.yaml:513
     # sglang.srt.utils.common.set_gpu_proc_affinity
     return {'gpu_id': gpu_id}
 
 
 def read_support_triton(backend):
-    # platform_map.yaml:510
+    # platform_map.yaml:524
     # sglang.srt.utils.common.support_triton
     return {'backend': backend}
 
 
 def read_last_loc(req_to_token, req_pool_indices_tensor, prefix_lens_tensor):
-    # platform_map.yaml:522
+    # platform_map.yaml:536
     # sglang.srt.mem_cache.allocation.get_last_loc
     return {
         'req_to_token': req_to_token, 'req_pool_indices': req_pool_indices_tensor,
@@ -25,7 +25,7 @@ def read_last_loc(req_to_token, req_pool_indices_tensor, prefix_lens_tensor):
 
 def install(hooks):
     """Hand every hook of this release to the runtime, in the map's order."""
-    # platform_map.yaml:499
+    # platform_map.yaml:513
     # pin each worker to the cores of its card's NUMA node; upstream splits physical cores
     # evenly
     hooks.replace(
@@ -38,7 +38,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:510
+    # platform_map.yaml:524
     # a backend name that upstream does not know counts as capable of Triton, which this device
     # is not
     hooks.replace(
@@ -51,7 +51,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:522
+    # platform_map.yaml:536
     # for backend names that upstream does not know it launches a Triton kernel at every
     # page-aligned allocation
     hooks.replace(
@@ -67,7 +67,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:544
+    # platform_map.yaml:558
     # --attention-backend refuses names that are not in upstream's list
     hooks.extend(
         'attention-backend-choice',
@@ -75,7 +75,7 @@ def install(hooks):
         value=['kunlun'],
         required=True,
     )
-    # platform_map.yaml:555
+    # platform_map.yaml:569
     # upstream makes the backend that is registered under the name
     hooks.register(
         'attention-backend',
@@ -89,7 +89,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:568
+    # platform_map.yaml:582
     # without a handler a latent model gets Triton's, which expands prefill to plain heads and
     # writes the cache by a Triton kernel
     hooks.register(

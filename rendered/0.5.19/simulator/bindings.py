@@ -46,7 +46,7 @@ COUNTS = (48, 116, 113)  # bound, planned, excluded
 
 def install(binder):
     """Set what must be there before upstream imports it, and patch what upstream then imports."""
-    # platform_map.yaml:240
+    # platform_map.yaml:254
     # more threads slow the small models of the simulator down twentyfold
     binder.environment('OMP_NUM_THREADS', '1')
     # platform_map.yaml:10
@@ -102,51 +102,51 @@ def install(binder):
         'get_graph_runner_cls',
         'kunlun_adapt.kernels.compiled:CompiledDecodeRunner',
     )
-    # platform_map.yaml:36
+    # platform_map.yaml:41
     # the platform's methods.get_device
     binder.member(
         'method/get_device',
         'get_device',
         'kunlun_adapt.hooks.host:simulated_device',
     )
-    # platform_map.yaml:40
+    # platform_map.yaml:51
     # the platform's methods.get_device_name
     binder.member(
         'method/get_device_name',
         'get_device_name',
         'kunlun_adapt.hooks.host:simulated_device_name',
     )
-    # platform_map.yaml:44
+    # platform_map.yaml:55
     # the platform's methods.get_device_total_memory
     binder.member(
         'method/get_device_total_memory',
         'get_device_total_memory',
         'kunlun_adapt.hooks.host:simulated_total_memory',
     )
-    # platform_map.yaml:48
+    # platform_map.yaml:59
     # the platform's methods.get_current_memory_usage
     binder.member(
         'method/get_current_memory_usage',
         'get_current_memory_usage',
         'kunlun_adapt.hooks.host:simulated_memory_usage',
     )
-    # platform_map.yaml:52
+    # platform_map.yaml:63
     # the platform's methods.get_available_memory
     binder.member(
         'method/get_available_memory',
         'get_available_memory',
         'kunlun_adapt.hooks.host:simulated_available_memory',
     )
-    # platform_map.yaml:58
+    # platform_map.yaml:69
     # the platform's capabilities.graph_capture
     binder.member('factory/capabilities.graph_capture', 'support_cuda_graph')
-    # platform_map.yaml:60
+    # platform_map.yaml:71
     # the platform's capabilities.piecewise_graph
     binder.member('factory/capabilities.piecewise_graph', 'support_piecewise_cuda_graph')
-    # platform_map.yaml:63
+    # platform_map.yaml:74
     # the platform's capabilities.fp8
     binder.member('factory/capabilities.fp8', 'supports_fp8')
-    # platform_map.yaml:183
+    # platform_map.yaml:197
     # the platform's server_args
     binder.member('method/server_args', 'apply_server_args_defaults')
     # operator_recipes/activation.yaml:21
@@ -169,7 +169,7 @@ def install(binder):
         'bind_fused_gate_sigmoid_mul',
         required=True,
     )
-    # operator_recipes/elementwise.yaml:46
+    # operator_recipes/elementwise.yaml:49
     # the shared expert's gate added onto the routed experts; upstream launches a Triton kernel
     # on every platform
     binder.function(

@@ -33,30 +33,30 @@ WITHOUT_PLUGINS = {  # SGLang loads none there: our hooks come as these function
         'init_multi_tokenizer',
     ),
 }
-COUNTS = (49, 10, 218)  # bound, planned, excluded
+COUNTS = (49, 207, 21)  # bound, planned, excluded
 
 
 def install(binder):
     """Set what must be there before upstream imports it, and patch what upstream then imports."""
-    # platform_map.yaml:234
+    # platform_map.yaml:248
     # the vendor's serving guides set it
     binder.environment('XPU_USE_DEFAULT_CTX', '1')
-    # platform_map.yaml:235
+    # platform_map.yaml:249
     # decode graphs are captured as device graphs
     binder.environment('XMLIR_FORCE_USE_XPU_GRAPH', '1')
-    # platform_map.yaml:236
+    # platform_map.yaml:250
     # the vendor's serving guides set it
     binder.environment('XMLIR_CUDNN_ENABLED', '1')
-    # platform_map.yaml:237
+    # platform_map.yaml:251
     # torch.compile must not be mocked
     binder.environment('XMLIR_ENABLE_MOCK_TORCH_COMPILE', 'false')
-    # platform_map.yaml:238
+    # platform_map.yaml:252
     # the vendor's serving guides set it
     binder.environment('CUDA_GRAPH_OPTIMIZE_STREAM', '1')
-    # platform_map.yaml:239
+    # platform_map.yaml:253
     # the stand-in for sgl_kernel has no matching version
     binder.environment('SGLANG_SKIP_SGL_KERNEL_VERSION_CHECK', '1')
-    # platform_map.yaml:469
+    # platform_map.yaml:483
     # upstream imports this package where a device answers to CUDA; SGLang has it installed, and
     # it holds CUDA binaries
     binder.shim(
@@ -115,57 +115,57 @@ def install(binder):
     # platform_map.yaml:29
     # the platform's graph_runner
     binder.member('factory/graph_runner', 'get_graph_runner_cls')
-    # platform_map.yaml:36
+    # platform_map.yaml:41
     # the platform's methods.get_device
     binder.member(
         'method/get_device',
         'get_device',
         'kunlun_adapt.hooks.host:device',
     )
-    # platform_map.yaml:40
+    # platform_map.yaml:51
     # the platform's methods.get_device_name
     binder.member(
         'method/get_device_name',
         'get_device_name',
         'kunlun_adapt.hooks.host:device_name',
     )
-    # platform_map.yaml:44
+    # platform_map.yaml:55
     # the platform's methods.get_device_total_memory
     binder.member(
         'method/get_device_total_memory',
         'get_device_total_memory',
         'kunlun_adapt.hooks.host:device_total_memory',
     )
-    # platform_map.yaml:48
+    # platform_map.yaml:59
     # the platform's methods.get_current_memory_usage
     binder.member(
         'method/get_current_memory_usage',
         'get_current_memory_usage',
         'kunlun_adapt.hooks.host:current_memory_usage',
     )
-    # platform_map.yaml:52
+    # platform_map.yaml:63
     # the platform's methods.get_available_memory
     binder.member(
         'method/get_available_memory',
         'get_available_memory',
         'kunlun_adapt.hooks.host:available_memory',
     )
-    # platform_map.yaml:58
+    # platform_map.yaml:69
     # the platform's capabilities.graph_capture
     binder.member('factory/capabilities.graph_capture', 'capabilities.graph_capture')
-    # platform_map.yaml:60
+    # platform_map.yaml:71
     # the platform's capabilities.piecewise_graph
     binder.member('factory/capabilities.piecewise_graph', 'capabilities.piecewise_graph')
-    # platform_map.yaml:62
+    # platform_map.yaml:73
     # the platform's capabilities.triton
     binder.member('factory/capabilities.triton', 'capabilities.supports_triton')
-    # platform_map.yaml:65
+    # platform_map.yaml:76
     # the platform's capabilities.pynccl
     binder.member('factory/capabilities.pynccl', 'capabilities.supports_pynccl')
-    # platform_map.yaml:66
+    # platform_map.yaml:77
     # the platform's capabilities.hicache_kernels
     binder.member('factory/capabilities.hicache_kernels', 'capabilities.hicache_device_kernels')
-    # platform_map.yaml:183
+    # platform_map.yaml:197
     # the platform's server_args
     binder.member('method/server_args', 'apply_server_args_defaults')
     # operator_recipes/activation.yaml:28
@@ -188,7 +188,7 @@ def install(binder):
         'bind_fused_gate_sigmoid_mul',
         required=True,
     )
-    # operator_recipes/elementwise.yaml:46
+    # operator_recipes/elementwise.yaml:49
     # the shared expert's gate added onto the routed experts; upstream launches a Triton kernel
     # on every platform
     binder.function(

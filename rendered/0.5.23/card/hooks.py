@@ -3,13 +3,13 @@
 
 
 def read_worker_affinity(gpu_id):
-    # platform_map.yaml:500
+    # platform_map.yaml:514
     # sglang.srt.utils.common.set_gpu_proc_affinity
     return {'gpu_id': gpu_id}
 
 
 def read_last_loc(req_to_token, req_pool_indices_tensor, prefix_lens_tensor):
-    # platform_map.yaml:522
+    # platform_map.yaml:536
     # sglang.srt.mem_cache.allocation.get_last_loc
     return {
         'req_to_token': req_to_token, 'req_pool_indices': req_pool_indices_tensor,
@@ -19,7 +19,7 @@ def read_last_loc(req_to_token, req_pool_indices_tensor, prefix_lens_tensor):
 
 def install(hooks):
     """Hand every hook of this release to the runtime, in the map's order."""
-    # platform_map.yaml:500
+    # platform_map.yaml:514
     # pin each worker to the cores of its card's NUMA node; upstream splits physical cores
     # evenly
     hooks.replace(
@@ -32,7 +32,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:522
+    # platform_map.yaml:536
     # for backend names that upstream does not know it launches a Triton kernel at every
     # page-aligned allocation
     hooks.replace(
@@ -48,7 +48,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:545
+    # platform_map.yaml:559
     # --attention-backend refuses names that are not in upstream's list
     hooks.extend(
         'attention-backend-choice',
@@ -56,7 +56,7 @@ def install(hooks):
         value=['kunlun'],
         required=True,
     )
-    # platform_map.yaml:555
+    # platform_map.yaml:569
     # upstream makes the backend that is registered under the name
     hooks.register(
         'attention-backend',
@@ -70,7 +70,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:568
+    # platform_map.yaml:582
     # without a handler a latent model gets Triton's, which expands prefill to plain heads and
     # writes the cache by a Triton kernel
     hooks.register(

@@ -3,13 +3,13 @@
 
 
 def read_worker_affinity(gpu_id):
-    # platform_map.yaml:500
+    # platform_map.yaml:514
     # sglang.srt.utils.common.set_gpu_proc_affinity
     return {'gpu_id': gpu_id}
 
 
 def read_last_loc(req_to_token, req_pool_indices_tensor, prefix_lens_tensor):
-    # platform_map.yaml:522
+    # platform_map.yaml:536
     # sglang.srt.mem_cache.allocation.get_last_loc
     return {
         'req_to_token': req_to_token, 'req_pool_indices': req_pool_indices_tensor,
@@ -21,14 +21,14 @@ def read_rope_wrapper(
     head_size, rotary_dim, max_position, base, is_neox_style=True, rope_scaling=None,
     dtype=None, partial_rotary_factor=1.0, device=None,
 ):
-    # platform_map.yaml:534
+    # platform_map.yaml:548
     # sglang.srt.layers.rotary_embedding.factory.get_rope_wrapper
     return {'device': device}
 
 
 def install(hooks):
     """Hand every hook of this release to the runtime, in the map's order."""
-    # platform_map.yaml:500
+    # platform_map.yaml:514
     # pin each worker to the cores of its card's NUMA node; upstream splits physical cores
     # evenly
     hooks.replace(
@@ -41,7 +41,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:522
+    # platform_map.yaml:536
     # for backend names that upstream does not know it launches a Triton kernel at every
     # page-aligned allocation
     hooks.replace(
@@ -57,7 +57,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:534
+    # platform_map.yaml:548
     # for device "cpu" upstream builds rotary embeddings of one scaling only, on kernels that
     # are in no wheel
     hooks.around(
@@ -73,7 +73,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:545
+    # platform_map.yaml:559
     # --attention-backend refuses names that are not in upstream's list
     hooks.extend(
         'attention-backend-choice',
@@ -81,7 +81,7 @@ def install(hooks):
         value=['kunlun'],
         required=True,
     )
-    # platform_map.yaml:555
+    # platform_map.yaml:569
     # upstream makes the backend that is registered under the name
     hooks.register(
         'attention-backend',
@@ -95,7 +95,7 @@ def install(hooks):
         process=('scheduler',),
         required=True,
     )
-    # platform_map.yaml:568
+    # platform_map.yaml:582
     # without a handler a latent model gets Triton's, which expands prefill to plain heads and
     # writes the cache by a Triton kernel
     hooks.register(

@@ -16,7 +16,7 @@ served = tally('gate_sigmoid_mul', ('golden',))
 def serve_gate_sigmoid_mul(hidden, gate_weight, shared):
     # operator_recipes/elementwise.yaml:14
     # run by the op that torch.compile sees
-    # operator_recipes/elementwise.yaml:23
+    # operator_recipes/elementwise.yaml:26
     # golden (fallback)
     # no vendor op for it is known from public call sites
     served[0] += 1
@@ -48,7 +48,7 @@ def bind_fused_gate_sigmoid_mul(hidden_states, gate_weight, shared_output):
         result = op_gate_sigmoid_mul(hidden, gate_weight, shared)
         result = result[0] if len(result) == 1 else (*result,)
         return result
-    # operator_recipes/elementwise.yaml:23
+    # operator_recipes/elementwise.yaml:26
     # golden (fallback)
     # no vendor op for it is known from public call sites
     served[0] += 1

@@ -23,7 +23,7 @@ def serve_store_mla_cache(latent, rope, kv_cache, slots):
     # operator_recipes/kv_cache.yaml:74
     # run by the op that torch.compile sees
     latent_dtype = latent.dtype
-    # operator_recipes/kv_cache.yaml:88
+    # operator_recipes/kv_cache.yaml:93
     # xpu_mla_concat
     # the vendor's writer for 16-bit latent caches of the usual width
     if rope is not None and (latent_dtype is float16 or latent_dtype is bfloat16):
@@ -31,7 +31,7 @@ def serve_store_mla_cache(latent, rope, kv_cache, slots):
         return kernel_xpu_mla_concat(
             latent.contiguous(), rope.contiguous(), kv_cache, slots,
         )
-    # operator_recipes/kv_cache.yaml:94
+    # operator_recipes/kv_cache.yaml:99
     # xpu_mla_scatter
     # copies rows of any one dtype, float32 included; wants both halves (T43)
     if rope is not None and latent_dtype is float32:
@@ -39,7 +39,7 @@ def serve_store_mla_cache(latent, rope, kv_cache, slots):
         return kernel_xpu_mla_scatter(
             latent.contiguous(), rope.contiguous(), kv_cache, slots,
         )
-    # operator_recipes/kv_cache.yaml:100
+    # operator_recipes/kv_cache.yaml:105
     # golden (fallback)
     if latent.ndim == 2:
         served[2] += 1
@@ -65,7 +65,7 @@ def store_mla_cache(latent, rope, kv_cache, slots):
         # One op, that nothing looks into.
         return op_store_mla_cache(latent, rope, kv_cache, slots)
     latent_dtype = latent.dtype
-    # operator_recipes/kv_cache.yaml:88
+    # operator_recipes/kv_cache.yaml:93
     # xpu_mla_concat
     # the vendor's writer for 16-bit latent caches of the usual width
     if rope is not None and (latent_dtype is float16 or latent_dtype is bfloat16):
@@ -73,7 +73,7 @@ def store_mla_cache(latent, rope, kv_cache, slots):
         return kernel_xpu_mla_concat(
             latent.contiguous(), rope.contiguous(), kv_cache, slots,
         )
-    # operator_recipes/kv_cache.yaml:94
+    # operator_recipes/kv_cache.yaml:99
     # xpu_mla_scatter
     # copies rows of any one dtype, float32 included; wants both halves (T43)
     if rope is not None and latent_dtype is float32:
@@ -81,7 +81,7 @@ def store_mla_cache(latent, rope, kv_cache, slots):
         return kernel_xpu_mla_scatter(
             latent.contiguous(), rope.contiguous(), kv_cache, slots,
         )
-    # operator_recipes/kv_cache.yaml:100
+    # operator_recipes/kv_cache.yaml:105
     # golden (fallback)
     if latent.ndim == 2:
         served[2] += 1
