@@ -11,6 +11,7 @@ import pytest
 from tests.server.architectures import DEEPSEEK_V3, LLAMA, QWEN3_MOE
 from tests.server.golden_tokens import golden_completions
 from tests.server.models import PROMPTS, TinyModel
+from tests.server.releases import before
 from tests.server.requests import generate
 from tests.server.server import running, serve_command
 
@@ -37,6 +38,8 @@ _OURS = re.compile(r"torch\.ops\.kunlun_adapt\.(\w+)")
 def test_compiled_decode_steps_say_the_same(
     model: TinyModel, model_folder: Callable[[TinyModel], Path], tmp_path: Path
 ) -> None:
+    if not before("0.5.22"):
+        pytest.skip("upstream asks for graphs first, which a CPU lacks: docs/models.md")
     folder = model_folder(model)
     goldens = golden_completions(folder, PROMPTS)
     with running(
