@@ -9,7 +9,7 @@ from typing import Any
 from kunlun_adapt.check import Context
 from kunlun_adapt.diagnostics import Finding, ItemChange, Severity
 from kunlun_adapt.evolve.retarget.holding import symbol_of
-from kunlun_adapt.evolve.retarget.parts import Part
+from kunlun_adapt.evolve.retarget.parts import Part, merged
 from kunlun_adapt.evolve.retarget.placing import place_entry
 from kunlun_adapt.evolve.retarget.result import Account, Outcome
 from kunlun_adapt.evolve.retarget.work import Work
@@ -21,11 +21,14 @@ from kunlun_adapt.upstream.following import FollowingResolver
 ASKS_THE_PLATFORM = ("current_platform", "is_out_of_tree", "PlatformCapabilities")
 """What a body reads that asks the platform: a hook on it may be answered twice."""
 
+BESIDE = ("before", "after", "around")
+"""The hooks that count on what upstream's body does; the others stand for it."""
+
 
 def account_of(work: Work, context: Context, context_of: Callable[[str], Context]) -> None:
     """Put together what an entry needs, and find out for which releases it would hold so."""
     group, parts = work.group, work.parts
-    values, clash = _merged(parts)
+    values, clash = merged(parts)
     item = any(part.item is not None and not part.values for part in parts)
     work.ranges = None if item else place_entry(group, values, context_of, _forms(parts, values))
     for part in parts:
@@ -44,6 +47,15 @@ def account_of(work: Work, context: Context, context_of: Callable[[str], Context
         outcome = "proposed"
         work.parts = [*parts, _left_to_platform(work, asks, context_of)]
         work.ranges, parts = None, work.parts
+    elif work.unused is not None and outcome in ("held", "carried"):
+        outcome = "proposed"
+        work.parts = [*parts, work.unused]
+        work.ranges, parts = None, work.parts
+        values = {}
+    elif (since := _other_body(work, context)) and outcome in ("held", "carried"):
+        outcome = "proposed"
+        parts = work.parts = [*parts, Part("likely", "", since)]
+        drifted = None
     if errors:
         outcome = "left"
     if drifted:
@@ -70,6 +82,26 @@ def account_of(work: Work, context: Context, context_of: Callable[[str], Context
         between=work.ranges.between if work.ranges is not None else (),
         added=next((p.item.item for p in parts if p.item is not None), {}),
     )
+
+
+def _other_body(work: Work, context: Context) -> str | None:
+    """Say from where on what a hook works with does not do what it did, None where it does."""
+    group, item = work.group, work.group.entry.item
+    if not isinstance(item, HookBinding) or item.hook.type not in BESIDE:
+        return None
+    now = symbol_of(context, group.entry, group.entry.with_values(merged(work.parts)[0]))
+    was = group.way[0].resolve(str(group.entry.stated.get("target")))
+    if not isinstance(was, Symbol) or now is None or was.kind == "class" or not was.fingerprint:
+        return None
+    for release in group.way[1:]:
+        places = [release.resolve(path) for path in (now.path, was.path)]
+        there = next((place for place in places if isinstance(place, Symbol)), None)
+        if there is not None and there.fingerprint != was.fingerprint:
+            return (
+                f"its body changed in sglang {release.version}, and the hook works with it: see "
+                "kunlun-adapt diff"
+            )
+    return None
 
 
 def _left_to_platform(work: Work, asks: str, context_of: Callable[[str], Context]) -> Part:
@@ -125,18 +157,6 @@ def _forms(parts: Iterable[Part], values: Mapping[str, Any]) -> list[Mapping[str
     return [form for form in forms if form and form != values]
 
 
-def _merged(parts: Iterable[Part]) -> tuple[dict[str, Any], str | None]:
-    """Return the values of all parts together, and the first key on which they differ."""
-    values: dict[str, Any] = {}
-    moved = [p for p in parts if "target" in p.values]
-    for part in [*moved, *(p for p in parts if p not in moved)]:
-        for key, value in part.values.items():
-            if key in values and values[key] != value:
-                return values, key
-            values[key] = value
-    return values, None
-
-
 def _drift(work: Work, context: Context) -> tuple[str | None, str | None]:
     """Say whether the body changed, and whether the new one asks the platform by itself."""
     group, reader = work.group, context.reader
@@ -147,7 +167,7 @@ def _drift(work: Work, context: Context) -> tuple[str | None, str | None]:
     start = group.way[0]
     path = str(group.entry.stated.get("target") or group.entry.stated.get("call") or "")
     old = start.resolve(path) if path else None
-    changed: Mapping[str, Any] = group.entry.with_values(_merged(work.parts)[0])
+    changed: Mapping[str, Any] = group.entry.with_values(merged(work.parts)[0])
     new = symbol_of(context, group.entry, changed)
     if not isinstance(old, Symbol) or new is None or old.kind == "class":
         return None, None

@@ -23,6 +23,7 @@ from kunlun_adapt.evolve.retarget.parts import (
 from kunlun_adapt.evolve.retarget.ranges import widened
 from kunlun_adapt.evolve.retarget.result import Account, Retargeted
 from kunlun_adapt.evolve.retarget.texts import patch
+from kunlun_adapt.evolve.retarget.unused import ask_who_uses
 from kunlun_adapt.evolve.retarget.work import Work
 from kunlun_adapt.evolve.retarget.yaml_nodes import EditError
 from kunlun_adapt.evolve.retarget.yaml_text import Draft
@@ -106,6 +107,8 @@ def retarget(job: Job) -> Retargeted:
             contexts[version] = _context(job, catalog, resolver)
         return contexts[version]
 
+    job.tell("looking who uses what is bound")
+    ask_who_uses(works.values(), context)
     for work in works.values():
         account_of(work, context, context_of)
     for work in works.values():

@@ -43,6 +43,18 @@ class Part:
     """The values that it has on the way, where it moved more than once."""
 
 
+def merged(parts: Iterable[Part]) -> tuple[dict[str, Any], str | None]:
+    """Return the values of all parts together, and the first key on which they differ."""
+    values: dict[str, Any] = {}
+    moved = [p for p in parts if "target" in p.values]
+    for part in [*moved, *(p for p in parts if p not in moved)]:
+        for key, value in part.values.items():
+            if key in values and values[key] != value:
+                return values, key
+            values[key] = value
+    return values, None
+
+
 def place_of_change(change: EntryChange | ItemChange) -> Place:
     return change.file, change.document, change.path
 
@@ -150,13 +162,14 @@ def of_findings(
             continue
         mend = finding.mend
         change = mend.changes[0] if mend is not None and mend.changes else None
-        # Whether a member is to be bound on the class that it comes from is for a person to say.
-        if mend is None or not isinstance(change, EntryChange) or mend.kind == "inherited":
+        if mend is None or not isinstance(change, EntryChange):
             without.append(finding)
             continue
         place = place_of_change(change)
         entry = entries.get(place)
-        if entry is None:
+        # Whether a member is to be bound on the class that it comes from is for a person to say:
+        # where it went to a base, the one that has it now is proposed.
+        if entry is None or (mend.kind == "inherited" and len(ways[place]) < 2):
             without.append(finding)
             continue
         sure, rates, evidence = _sureness(context, mend, finding)

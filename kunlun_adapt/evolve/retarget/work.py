@@ -20,4 +20,6 @@ class Work:
     blocked: list[Finding]
     ranges: Ranges | None = None
     account: Account | None = None
+    unused: Part | None = None
+    """What to do where nothing in the new release uses its target."""
     chosen: bool = False
