@@ -15,6 +15,8 @@ from kunlun_adapt.upstream import Symbol
 from kunlun_adapt.upstream.following import FollowingResolver
 
 SHOWN = 3
+WHOLE = 500
+"""Of fewer modules than these nothing is told by what had no users before either."""
 _RUNS = (
     "function",
     "async_function",
@@ -60,6 +62,8 @@ def ask_who_uses(works: Iterable[Work], context: Context) -> None:
                 since[key] = release.version
     for work, symbol in unused:
         had = last.get(id(work))
+        if had is None and len(new.index.modules) < WHOLE:
+            continue
         users = alive[had[0]].users(had[1]) if had is not None else ()
         work.unused = _part(work, symbol, since[id(work)], had and had[0].version, users)
 
