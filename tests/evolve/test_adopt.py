@@ -181,6 +181,7 @@ def test_what_was_left(adoption: Adoption) -> None:
             ("name", install, line("HookRegistry.register(name,")),
             ("name", install, line("module.anything")),
             ("name", install, line('f"sglang.srt.{name}"')),
+            ("new", install, line("acme_helper =")),
             # Kernels in a module that imports what they serve.
             ("implementation", ops, line("cls.register_oot_forward", registered)),
             ("implementation", ops, line("cls.register_oot_forward", registered)),

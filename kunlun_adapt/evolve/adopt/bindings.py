@@ -14,6 +14,7 @@ from kunlun_adapt.evolve.adopt.names import (
     owner_is_there,
     role,
 )
+from kunlun_adapt.evolve.adopt.new_names import new_name
 from kunlun_adapt.evolve.adopt.reading import Reading
 from kunlun_adapt.evolve.adopt.registrations import PLAIN, Registrations
 from kunlun_adapt.evolve.adopt.values import (
@@ -107,9 +108,13 @@ class _Bindings(Registrations):
         if entry is None:
             return
         fault = self._not_said(target, event)
-        if fault:
+        added = entry["type"] == "add"
+        new = new_name(target, event.value, self._resolver) if added else None
+        if fault or (new is not None and new.slip):
             entry["status"] = "planned"
         found = self._add_hook(target, entry, event)
+        if new is not None and found is not None:
+            self._leave("new", event, new.told(), found)
         if fault:
             self._leave("unsupported", event, fault, *([found] if found else []))
 
@@ -137,7 +142,10 @@ class _Bindings(Registrations):
             # Upstream's own under a second name would be what is bound to the first by then.
             kept = isinstance(event.value, External) and event.value.name in self._assigned_to
             if known or kept or not self._names(event.value):
-                self._leave("unsupported", event, f"gives upstream a new name: {event.shown} = …")
+                new = new_name(target, event.value, self._resolver)
+                near = f"; did you mean {new.near}?" if new.near else ""
+                what = f"gives upstream a new name: {event.shown} = …{near}"
+                self._leave("unsupported", event, what)
                 return None
             self._with_implementation(entry, event)
             return entry

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 Reason = Literal[
-    "file", "name", "implementation", "condition", "unreached", "unsupported", "platform"
+    "file", "name", "new", "implementation", "condition", "unreached", "unsupported", "platform"
 ]
 """Why something is left to a person.
 
 - `file`: a file that could not be read.
 - `name`: what is bound has a name that is made at run time.
+- `new`: upstream has no such name; the plugin adds it, or has misspelt one.
 - `implementation`: what implements it cannot be named, such as a function inside a function.
 - `condition`: it is taken over, and the plugin makes it depend on a condition.
 - `unreached`: it is taken over as planned; nothing that starts the plugin calls it by what is read.
