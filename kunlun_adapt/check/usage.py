@@ -3,6 +3,10 @@
 Finding them takes the index of the whole release. Their input is known: the release's files, what
 the documents say of the bindings, and the rules. While its digest is the one in the lock, what
 the lock holds is what the rules would find again.
+
+Nothing of that is another release: a row stands when one of them is locked or dropped. Which
+bodies KA121 looks for depends on them; a row says where its release has those that were known
+when it was made, and the rule looks for any other itself.
 """
 
 from __future__ import annotations
@@ -96,7 +100,8 @@ def usage_row(context: Context, held: Mapping[str, Any] | None = None) -> dict[s
     """Return what the lock holds of a release; a held row that still stands is kept.
 
     `digest` covers what all bindings share; `bindings` has a row for each one: the hash of what
-    the documents state of it, its neighbours, and what was found.
+    the documents state of it, its neighbours, where bodies that it is left out for are, and what
+    was found.
     """
     stands = held is not None and row_digest(held) == usage_digest(context)
     if held is not None and stands and _replayed(context, held) is not None:
@@ -105,11 +110,15 @@ def usage_row(context: Context, held: Mapping[str, Any] | None = None) -> dict[s
 
 
 def _found_row(context: Context) -> dict[str, Any]:
+    from kunlun_adapt.check.rules.excluded_but_there import bodies
+
     bindings: dict[str, dict[str, Any]] = {}
     for id, digest in _stated_digests(context).items():
         bindings[id] = {"stated": digest}
     for id, row in neighbours(context).items():
         bindings[id].update(row)
+    for id, places in bodies(context).items():
+        bindings[id]["bodies"] = places
     for finding in found(context):
         # Of a binding alone, so that two branches that each add one merge line by line.
         assert finding.binding is not None, finding
@@ -149,7 +158,7 @@ def _shared_digest(context: Context) -> str:
 
 
 def _stated_digests(context: Context) -> dict[str, str]:
-    """The hash of what the documents and the lock say of each binding that a finding may be of."""
+    """The hash of what the documents say of each binding that a finding may be of."""
     parts: dict[str, list[Any]] = {}
     for id, part in _stated(context):
         parts.setdefault(id, []).append(part)
@@ -175,8 +184,11 @@ def _shared(context: Context) -> Iterable[Any]:
 
 
 def _stated(context: Context) -> Iterable[tuple[str, Any]]:
-    """What the documents and the lock say of each binding that acts, or is left out."""
-    from kunlun_adapt.check.rules.excluded_but_there import left_out, locked_fingerprints
+    """What the documents say of each binding that acts, or is left out.
+
+    Nothing of other releases: a row stays as it is when one of them is locked or dropped.
+    """
+    from kunlun_adapt.check.rules.excluded_but_there import left_out
 
     for hook in context.hooks:
         yield hook.binding.id, [hook.binding.status, _model(hook.hook)]
@@ -184,7 +196,7 @@ def _stated(context: Context) -> Iterable[tuple[str, Any]]:
         yield kernel.binding.id, [kernel.binding.status, _model(kernel.bind)]
     for left in left_out(context):
         # By which of several places it is excluded changes nothing.
-        yield left.binding.id, [left.target, locked_fingerprints(context, left.target)]
+        yield left.binding.id, [left.target, left.silent]
 
 
 def _model(model: Hook | Bind) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from kunlun_adapt.check import Context, context_for
 from kunlun_adapt.check.accepted import accepted
-from kunlun_adapt.check.rules import CLAIM_RULES, RELEASE_RULES, Rule
+from kunlun_adapt.check.rules import BOTH_RULES, CLAIM_RULES, RELEASE_RULES, Rule
 from kunlun_adapt.check.targets import lost
 from kunlun_adapt.diagnostics import AdaptError, Finding, Severity
 from kunlun_adapt.documents import Catalog
@@ -167,9 +167,13 @@ class _History:
         return context
 
     def findings(self, commit: str, severity: Severity) -> Iterable[tuple[Rule, Finding]]:
-        """Yield what is wrong, with the rule that says so; what the documents owe is left out."""
+        """Yield what is wrong, with the rule that says so.
+
+        Rules that no release can make speak are left out.
+        """
         context = self._made(Resolver(self._open(commit)))
-        rules = CLAIM_RULES if context.platform_packages_missing else (*CLAIM_RULES, *RELEASE_RULES)
+        open_ = not context.platform_packages_missing
+        rules = (*CLAIM_RULES, *BOTH_RULES, *RELEASE_RULES) if open_ else CLAIM_RULES
         for rule in rules:
             for finding in dict.fromkeys(accepted(context, list(rule(context)))):
                 if finding.severity >= severity:
@@ -179,6 +183,8 @@ class _History:
 def _broken(
     history: _History, start: Point, end: Point, rule: Rule, finding: Finding, *, alone: bool
 ) -> Broken:
+    if start.commit == end.commit:
+        return Broken(finding, None, True)
     # A name that the documents say of both ends can be asked for without planning anything.
     named = finding.code in GONE and _has(history, start.commit, finding.target)
 
@@ -283,7 +289,7 @@ def _key(finding: Finding) -> tuple[str, ...]:
 
 def _words(finding: Finding) -> str:
     """A message without what is different at each commit: versions and line numbers."""
-    return re.sub(r"\d+", "", finding.message)
+    return re.sub(r"\+\d+\.g[0-9a-f]+|\d+", "", finding.message)
 
 
 def _files(history: _History, start: Point, end: Point, finding: Finding) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kunlun_adapt.check import Context, usage
+from kunlun_adapt.check.rules import excluded_but_there
 from kunlun_adapt.check.usage import row_digest, usage_digest, usage_findings, usage_row
 from kunlun_adapt.diagnostics import Finding
 from kunlun_adapt.plan import make_plan
@@ -329,6 +330,61 @@ def test_a_body_that_the_lock_knows_is_told_under_another_name(bench: Bench) -> 
     found = changed.edit(MAP, "    why: pin each", GONE).findings(lock=lock)
     told = only([f for f in found if f.code.startswith("KA12")], "KA121")
     assert "sglang.srt.utils.common.pin_worker has the body that the lock knows" in told.message
+
+
+def left_out_with_its_body(bench: Bench) -> tuple[Bench, Lock]:
+    """A release that has the body of another release's target, and the lock of that other one."""
+    before = used(bench).edit(ENGINE, CALL, "pass")
+    before = before.edit(ENGINE, "CHOICES, set_affinity", "CHOICES")
+    before = before.edit(COMMON, "return gpu_id", "return gpu_id + 1")
+    other = locked(before.version("0.5.18"))
+    changed = before.edit(COMMON, "def set_affinity", "def pin_worker")
+    return changed.edit(MAP, "    why: pin each", GONE), other
+
+
+def test_a_row_depends_on_no_other_release(bench: Bench) -> None:
+    changed, other = left_out_with_its_body(bench)
+    with_other = usage_row(context(changed, other))
+    alone = usage_row(context(changed, Lock()))
+    assert row_digest(with_other) == row_digest(alone)
+    (places,) = with_other["bindings"]["affinity"]["bodies"].values()
+    assert places == ["sglang.srt.utils.common.pin_worker sglang/srt/utils/common.py:4"]
+    # Dropping or locking the other one leaves the row as it is.
+    assert usage_row(context(changed, Lock()), with_other) == with_other
+    assert usage_row(context(changed, other), alone) == alone
+
+
+def test_a_body_that_was_locked_since_is_looked_for_all_the_same(bench: Bench) -> None:
+    changed, other = left_out_with_its_body(bench)
+    alone = usage_row(context(changed, Lock()))
+    for row in (alone, usage_row(context(changed, other))):
+        found = changed.findings(lock=other.with_usage("0.5.19", row))
+        told = only([f for f in found if f.code == "KA121"], "KA121")
+        assert "pin_worker has the body that the lock knows" in told.message
+        # Without the other release nobody knows the body any more.
+        gone = changed.findings(lock=Lock().with_usage("0.5.19", row))
+        assert not [f for f in gone if f.code == "KA121"]
+
+
+def test_what_a_row_knows_of_a_body_is_not_searched_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed, other = left_out_with_its_body(bench)
+    held = other.with_usage("0.5.19", usage_row(context(changed, other)))
+
+    def refused(*_: object) -> None:
+        raise AssertionError("the index is asked although the lock holds the answer")
+
+    monkeypatch.setattr(excluded_but_there, "_with_body", refused)
+    assert [f for f in changed.findings(lock=held) if f.code == "KA121"]
+
+
+@pytest.mark.parametrize("strange", [3, {"00": 3}, {"00": ["x"]}, {"00": [None]}])
+def test_strange_bodies_in_a_row_are_looked_for_anew(bench: Bench, strange: object) -> None:
+    changed, other = left_out_with_its_body(bench)
+    row = of_affinity(usage_row(context(changed, other)), bodies=strange)
+    found = changed.findings(lock=other.with_usage("0.5.19", row))
+    assert [f for f in found if f.code == "KA121"]
 
 
 def test_a_planned_binding_says_why_it_leaves_out_what_is_there(bench: Bench) -> None:

@@ -133,3 +133,24 @@ def test_only_what_is_held_can_be_dropped(bench: Bench, lock: Lock) -> None:
     result = lock("--drop", "0.5.17")
     assert result.exit_code == 2 and "it holds 0.5.19" in result.stderr
     assert held(bench) == ("0.5.19",)
+
+
+def test_dropping_a_release_leaves_the_others_as_they_are(bench: Bench, lock: Lock) -> None:
+    """Of what 0.5.20 leaves out the body is known from 0.5.19 alone."""
+    bench.edit(
+        MAP,
+        "    why: pin each",
+        '    excluded: [{sglang: ">=0.5.20", why: it is gone}]\n    why: pin each',
+    ).catalog()
+    renamed = bench.edit(COMMON, "def set_affinity", "def pin_worker")
+    renamed.resolver()
+    spec = clone(bench, "@0.5.20")
+    bench.resolver()
+    assert lock("--sglang", "0.5.19", "--sglang", spec).exit_code == 0
+    assert held(bench) == ("0.5.19", "0.5.20")
+    assert lock("--drop", "0.5.19").exit_code == 0
+    check = lock("--check", "--sglang", spec)
+    assert check.exit_code == 0, check.stdout
+    assert lock("--sglang", "0.5.19").exit_code == 0
+    check = lock("--check", "--sglang", "0.5.19", "--sglang", spec)
+    assert check.exit_code == 0, check.stdout

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 
 from kunlun_adapt.check import check_release
-from kunlun_adapt.diagnostics import Severity
+from kunlun_adapt.diagnostics import Finding, Position, Severity
 from kunlun_adapt.evolve.watch import Watched, watch
 from kunlun_adapt.upstream import ReleaseError, Resolver, open_release
 from kunlun_adapt.upstream.git_history import commits_between
-from tests.check.bench import MAP, Bench
+from tests.check.bench import MAP, RECIPE, Bench
 from tests.check.said import codes
+from tests.check.test_as_upstream import bound
 from tests.cli.conftest import Run, run
 from tests.upstream.test_git_store import git
 
 __all__ = ["run"]  # a fixture of the commands' tests
+
+module = sys.modules[watch.__module__]
 
 COMMON = "sglang/srt/utils/common.py"
 KERNEL = "sglang/kernels/ops/activation.py"
@@ -284,3 +288,54 @@ def test_a_shallow_clone_is_watched_as_far_as_it_goes(history: History) -> None:
     assert [c for _, _, c in told(found)] == [last]
     with pytest.raises(ReleaseError, match="has no revision"):
         watch(catalog, None, shallow, "HEAD~5", version="0.5.19")
+
+
+def test_an_implementation_that_a_new_signature_breaks_is_told(bench: Bench) -> None:
+    """What the documents owe to the release as well: upstream alone makes KA302 speak."""
+    takes = bound(bench, "(gpu_id, tp_size, nnodes=1)")
+    history = History(takes)
+    history.noise()
+    assert history.watch().broken == ()
+    signed = history.edit(COMMON, "tp_size, nnodes=1", "tp_size, nnodes=1, numa=None", "Add numa")
+    history.noise()
+    found = history.watch()
+    assert told(found) == [("KA302", "affinity", signed)]
+    end = Resolver(open_release(f"git:{history.path}@HEAD"))
+    report = check_release(takes.catalog(), end, beyond_claims=True)
+    errors = [f for f in report.findings if f.severity is Severity.ERROR]
+    assert [item.finding for item in found.broken] == errors
+
+
+def test_a_golden_inside_upstream_that_goes_away(bench: Bench) -> None:
+    golden = "sglang.srt.utils.common:silu_golden"
+    named = bench.edit(RECIPE, "our_impls:silu_golden", golden)
+    named = named.add(COMMON, "\ndef silu_golden(x, out):\n    return x\n")
+    history = History(named)
+    history.noise()
+    assert history.watch().broken == ()
+    commit = history.edit(COMMON, "def silu_golden", "def silu_gold", "Rename the golden")
+    history.noise()
+    assert [(code, hash) for code, _, hash in told(history.watch())] == [("KA301", commit)]
+
+
+def test_a_version_is_no_difference_between_two_messages() -> None:
+    at = Position(MAP, 1, 1)
+    words = {
+        module._words(Finding.of("KA304", f"sglang {v} has no server argument 'x'", at))
+        for v in ("0.5.19", "0.5.19+3.g1f2e3d4", "0.5.20+412.gabcdef0")
+    }
+    assert len(words) == 1
+
+
+def test_between_a_commit_and_itself_nothing_is_looked_at_twice(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.edit(COMMON, "def set_affinity", "def pin_worker", "Rename")
+
+    def refuse(*_: object) -> bool:
+        raise AssertionError("looked at again")
+
+    monkeypatch.setattr(module, "_shows", refuse)
+    monkeypatch.setattr(module, "_has", refuse)
+    found = history.watch("HEAD")
+    assert [(item.before, item.commit) for item in found.broken] == [(True, None)]

@@ -91,7 +91,15 @@ DOCUMENT_RULES: tuple[Rule, ...] = (
     host_sync.rule,
     claim_beyond_lock.rule,
 )
-"""What a workspace owes to itself, whatever the release."""
+"""What a workspace owes to itself: faults of its own stand whatever the release."""
+
+BOTH_RULES: tuple[Rule, ...] = (
+    unresolved_reference.rule,
+    implementation_not_found.rule,
+    implementation_signature.rule,
+    condition.rule,
+)
+"""Those of `DOCUMENT_RULES` that look into the release too: upstream can break what they check."""
 
 CLAIM_RULES: tuple[Rule, ...] = (
     release_not_claimed.rule,

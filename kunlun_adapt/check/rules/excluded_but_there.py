@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.moves import edit
 from kunlun_adapt.check.proposed import leave_out
 from kunlun_adapt.check.targets import Use
-from kunlun_adapt.check.usage import usage_findings
+from kunlun_adapt.check.usage import usage_findings, usage_now
 from kunlun_adapt.check.use_sites import UseSites, is_test
 from kunlun_adapt.diagnostics import Finding, Mend, Position
 from kunlun_adapt.documents import Document, in_range
 from kunlun_adapt.documents.platform_map import Exclusion
 from kunlun_adapt.plan import Binding, bind_groups
-from kunlun_adapt.upstream import Missing
-
-if TYPE_CHECKING:
-    from kunlun_adapt.upstream import Definition
+from kunlun_adapt.upstream import Location, Missing
 
 COMMON = frozenset(
     {
@@ -32,6 +29,20 @@ COMMON = frozenset(
 
 MANY = 3
 """A body or name in more places than these is no one's in particular."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A definition: its path and where it stands."""
+
+    path: str
+    location: Location
+
+    @classmethod
+    def parse(cls, text: str) -> Place:
+        """Read what the lock holds of it; raises ValueError where that is none."""
+        path, _, at = text.partition(" ")
+        return cls(path, Location.parse(at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +65,82 @@ class LeftOut:
 
 def rule(context: Context) -> Iterable[Finding]:
     """Report exclusions of releases that have the target elsewhere."""
-    found = [finding for finding in usage_findings(context) if finding.code == "KA121"]
-    known = {(left.binding.id, left.target): left for left in left_out(context)} if found else {}
-    for finding in found:
-        left = known.get((finding.binding or "", finding.target or ""))
+    known = {(left.binding.id, left.target): left for left in left_out(context)}
+    found = {_key(f): f for f in usage_findings(context) if f.code == "KA121"}
+    # A body says more than a name.
+    found.update((key, body) for key, left in known.items() if (body := _body(context, left)))
+    for key, finding in found.items():
+        left = known.get(key)
         if left is not None and finding.suggestion is not None:
             # The lock keeps where it is; the edit depends on more than the lock's digest knows.
             tip = _suggestion(context, left, finding.suggestion)
             yield replace(finding, position=left.position, suggestion=tip.text, mend=tip)
 
 
+def _key(finding: Finding) -> tuple[str, str]:
+    return finding.binding or "", finding.target or ""
+
+
+def _body(context: Context, left: LeftOut) -> Finding | None:
+    """Look for the body that the lock last saw of a target that is left out and not there."""
+    wanted = _wanted(context, left)
+    held = _held_bodies(context, left) if wanted else {}
+    for fingerprint in wanted:
+        places = held[fingerprint] if fingerprint in held else _with_body(context, fingerprint)
+        if places:
+            why = "the body that the lock knows"
+            return _told(context.release, left, _nearest(places, left.target), why)
+    return None
+
+
+def bodies(context: Context) -> dict[str, dict[str, list[str]]]:
+    """Return where the release has the bodies that are looked for, by binding and fingerprint.
+
+    That a body is looked for depends on other releases; where it is here does not.
+    """
+    return {
+        left.binding.id: {
+            fingerprint: [f"{place.path} {place.location}" for place in places]
+            for fingerprint in sorted(wanted)
+            for places in [_with_body(context, fingerprint)]
+        }
+        for left in left_out(context)
+        if (wanted := _wanted(context, left))
+    }
+
+
+def _wanted(context: Context, left: LeftOut) -> list[str]:
+    if context.reader is None or left.silent:
+        return []
+    gone = isinstance(context.facts.resolve(left.target), Missing)
+    return locked_fingerprints(context, left.target) if gone else []
+
+
+def _held_bodies(context: Context, left: LeftOut) -> dict[str, list[Place]]:
+    """What the row of the release holds; a body that was locked since it was made is not in it."""
+    try:
+        held = usage_now(context)["bindings"][left.binding.id].get("bodies", {})
+        return {print_: [Place.parse(text) for text in texts] for print_, texts in held.items()}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return {}  # not what we write: it is looked for anew
+
+
+def _with_body(context: Context, fingerprint: str) -> list[Place]:
+    """The definitions with a body, none where it is no one's; later runs remember the answer."""
+    reader = context.reader
+    assert reader is not None, "a body is looked for in a release"
+
+    def ask() -> list[list[str]]:
+        found = reader.index.by_fingerprint(fingerprint)
+        return [[d.module, d.path, str(d.location)] for d in found]
+
+    kept = reader.recall("body", fingerprint, ask)
+    same = [Place(path, Location.parse(at)) for module, path, at in kept if not is_test(module)]
+    return same if len(same) <= MANY else []
+
+
 def search(sites: UseSites) -> Iterator[Finding]:
-    """Look for the name, and the body that the lock last saw, of each target that is left out.
+    """Look for the name of each target that is left out.
 
     What a finding suggests is the bare path: the rule makes the edit of it.
     """
@@ -90,18 +165,21 @@ def search(sites: UseSites) -> Iterator[Finding]:
             continue
         if left.silent:
             continue
-        where, why = _elsewhere(sites, left.target)
-        if where is None:
-            continue
-        yield Finding.of(
-            "KA121",
-            f"{left.binding.id} leaves out sglang {release}, where {where.path} has {why}",
-            left.position,
-            binding=left.binding.id,
-            target=left.target,
-            upstream=where.location,
-            suggestion=where.path,
-        )
+        where = _named(sites, left.target)
+        if where is not None:
+            yield _told(release, left, where, "the same name")
+
+
+def _told(release: str, left: LeftOut, where: Place, why: str) -> Finding:
+    return Finding.of(
+        "KA121",
+        f"{left.binding.id} leaves out sglang {release}, where {where.path} has {why}",
+        left.position,
+        binding=left.binding.id,
+        target=left.target,
+        upstream=where.location,
+        suggestion=where.path,
+    )
 
 
 def _suggestion(context: Context, left: LeftOut, path: str) -> Mend:
@@ -158,29 +236,26 @@ def _stated(context: Context, exclusions: list[Exclusion]) -> bool:
     return any(in_range(exclusion.sglang, context.release) for exclusion in exclusions)
 
 
-def _elsewhere(sites: UseSites, target: str) -> tuple[Definition | None, str]:
-    """The nearest place that has the target's body or its name, and which of the two."""
-    for fingerprint in locked_fingerprints(sites.context, target):
-        same = [d for d in sites.index.by_fingerprint(fingerprint) if not is_test(d.module)]
-        if 0 < len(same) <= MANY:
-            return _nearest(same, target), "the body that the lock knows"
+def _named(sites: UseSites, target: str) -> Place | None:
+    """The nearest place that has the target's name."""
     owner, _, leaf = target.rpartition(".")
     if leaf in COMMON or leaf.startswith("__"):
-        return None, ""
+        return None
     found = [d for d in sites.index.definitions(leaf) if not is_test(d.module)]
     klass = owner.rpartition(".")[2]
     if klass[:1].isupper():
         found = [d for d in found if d.qualname == f"{klass}.{leaf}"]
     else:
         found = [d for d in found if "." not in d.qualname]
-    return (_nearest(found, target), "the same name") if 0 < len(found) <= MANY else (None, "")
+    places = [Place(d.path, d.location) for d in found]
+    return _nearest(places, target) if 0 < len(places) <= MANY else None
 
 
-def _nearest(found: list[Definition], target: str) -> Definition:
+def _nearest(found: list[Place], target: str) -> Place:
     """Of several places the one whose path has most in common with the target's."""
     owner = target.rpartition(".")[0].split(".")
 
-    def shared(place: Definition) -> int:
+    def shared(place: Place) -> int:
         pairs = zip(place.path.split("."), owner, strict=False)
         return next((i for i, (one, other) in enumerate(pairs) if one != other), len(owner))
 
