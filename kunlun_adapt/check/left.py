@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.keys import closest_slip, given_keys, key_spelled
 from kunlun_adapt.documents import in_range
-from kunlun_adapt.plan import CAPABILITIES, spelled
+from kunlun_adapt.plan import CAPABILITIES, PLATFORM, spelled
 
 _UNKNOWN: WeakKeyDictionary[Context, tuple[UnknownMember, ...]] = WeakKeyDictionary()
 
@@ -27,12 +27,15 @@ def left_alone(context: Context, name: str) -> bool:
     """Tell whether the map says that a member stays as upstream has it in this release.
 
     It may say so by the member's own name or by the key that is spelled so. An entry that seems
-    misspelt counts too: another finding speaks of it.
+    misspelt counts too: another finding speaks of it. One for `platform` leaves all of them: the
+    map has hooks only, and no platform to give.
     """
     if any(name in (u.meant, f"{CAPABILITIES}.{u.meant}") for u in unknown_members(context)):
         return True
     for left in context.map.left_at_default:
         if in_range(left.sglang, context.release):
+            if left.member == PLATFORM:
+                return True
             spelling = spelled(context.map, left.member, context.release, context.beyond_claims)
             names = {left.member}
             if spelling is not None:

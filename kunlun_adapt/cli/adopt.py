@@ -42,6 +42,7 @@ from kunlun_adapt.evolve.adopt import (
     wanted_release,
 )
 from kunlun_adapt.locate import MAP_FILE, SHIPPED
+from kunlun_adapt.plan import make_plan
 from kunlun_adapt.upstream import Resolver
 
 
@@ -114,15 +115,16 @@ def adopt(
         with working(f"reading {sources.top[0] if sources.top else path}", quiet=quiet):
             adoption = adopt_plugin(sources, resolver, shipped, out)
         reports: list[ReleaseReport] = []
+        own: tuple[str, ...] = ()
         written: list[str] = []
         if check:
-            reports = _check(adoption, resolver, against or [], offline=offline, quiet=quiet)
+            reports, own = _check(adoption, resolver, against or [], offline=offline, quiet=quiet)
         else:
             written = _write(adoption, out)
         if format is TextOrJson.JSON:
             emit(as_json(_as_data(adoption, written, reports)))
         else:
-            emit(_as_text(adoption, written, reports))
+            emit(_as_text(adoption, written, reports, own))
         if written and not quiet:
             command = ["kunlun-adapt", "validate", "--workspace", str(out)]
             newest = max((*lock.releases, resolver.version), key=Version)
@@ -155,8 +157,11 @@ def _write(adoption: Adoption, out: Path) -> list[str]:
 
 def _check(
     adoption: Adoption, resolver: Resolver, against: Sequence[str], *, offline: bool, quiet: bool
-) -> list[ReleaseReport]:
-    """Validate the documents as they would be written, in a folder that goes away again."""
+) -> tuple[list[ReleaseReport], tuple[str, ...]]:
+    """Validate the documents as they would be written, in a folder that goes away again.
+
+    With the reports comes what the map binds for its own sake, beside what was taken over.
+    """
     with tempfile.TemporaryDirectory(prefix="kunlun-adapt-") as folder:
         root = Path(folder).resolve()
         again = adoption.moved(root)
@@ -177,7 +182,10 @@ def _check(
             reports.append(
                 ReleaseReport(report.release, report.bound, report.planned, report.excluded, kept)
             )
-    return reports
+        plans = [make_plan(catalog, resolver, p) for p in adoption.content["device"]["profiles"]]
+    taken = {t.id for t in adoption.taken}
+    ids = dict.fromkeys(b.id for plan in plans for b in plan.bindings)
+    return reports, tuple(id for id in ids if id not in taken)
 
 
 def _as_data(
@@ -219,7 +227,12 @@ def _as_data(
     return body
 
 
-def _as_text(adoption: Adoption, written: Sequence[str], reports: Sequence[ReleaseReport]) -> str:
+def _as_text(
+    adoption: Adoption,
+    written: Sequence[str],
+    reports: Sequence[ReleaseReport],
+    own: Sequence[str] = (),
+) -> str:
     sources: Sources = adoption.sources
     planned = sum(t.status == "planned" for t in adoption.taken)
     kinds = Counter(t.kind for t in adoption.taken)
@@ -229,6 +242,8 @@ def _as_text(adoption: Adoption, written: Sequence[str], reports: Sequence[Relea
         f"{adoption.release}",
         f"taken over: {len(adoption.taken)} ({planned} planned){f': {counts}' if counts else ''}",
     ]
+    if own:
+        lines.append(f"bound beside it, as every map has them: {len(own)}: {', '.join(own)}")
     if adoption.left:
         lines.append(f"for you to look at: {len(adoption.left)}")
         lines += [f"  {one_line(str(left))}" for left in adoption.left]

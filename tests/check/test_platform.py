@@ -200,6 +200,22 @@ def test_what_is_given_is_not_left(bench: Bench, member: str) -> None:
     assert codes(elsewhere.findings()) == []
 
 
+def test_a_map_that_leaves_the_platform_alone(bench: Bench) -> None:
+    """A map of hooks alone says so once: no member is asked for, none that comes later either."""
+    changed = EXAMPLES["KA204"].change(bench).edit(MAP, LEFT, "left_at_default: []\n")
+    assert {"KA203", "KA204"} <= set(codes(changed.findings()))
+    alone = changed.edit(
+        MAP, "left_at_default: []\n",
+        "left_at_default:\n  - {member: platform, why: hooks alone}\n",
+    )  # fmt: skip
+    assert codes(alone.findings()) == []
+    before = changed.edit(
+        MAP, "left_at_default: []\n",
+        'left_at_default:\n  - {member: platform, sglang: "<0.5.18", why: hooks alone}\n',
+    )  # fmt: skip
+    assert {"KA203", "KA204"} <= set(codes(before.findings()))
+
+
 def test_a_misspelt_member_is_not_left(bench: Bench) -> None:
     changed = bench.edit(MAP, "{member: supports_mamba,", "{member: supports_mumba,")
     found = only(changed.findings(), "KA005")

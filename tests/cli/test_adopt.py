@@ -87,6 +87,20 @@ def test_check_writes_nothing(adopt: Run, plugin: Path) -> None:
     assert result.exit_code == 1
 
 
+def test_check_of_hooks_alone_asks_for_no_platform(adopt: Run, plugin: Path) -> None:
+    project = plugin / "pyproject.toml"
+    entry = '[project.entry-points."sglang.srt.platforms"]\nours = "ours:activate"\n'
+    assert entry in project.read_text()
+    project.write_text(project.read_text().replace(entry, ""))
+    result = adopt("--check", "-q")
+    assert "KA203" not in result.stdout and "KA204" not in result.stdout
+    lines = result.stdout.splitlines()
+    assert lines[1] == "taken over: 1 (0 planned): hook 1"
+    # With these, the number is that of `validate`.
+    assert lines[2].startswith("bound beside it, as every map has them: 5: factory/device.kind, ")
+    assert "sglang 0.5.19: 6 bound, 0 planned" in result.stdout
+
+
 def test_check_says_what_is_broken_in_the_plugin(adopt: Run, plugin: Path) -> None:
     install = plugin / "ours" / "install.py"
     text = install.read_text().replace("tp_size, nnodes=1", "tp").replace("set_affinity", "gone")

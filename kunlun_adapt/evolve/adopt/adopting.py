@@ -21,7 +21,7 @@ from kunlun_adapt.evolve.adopt.platform import PlatformParts, platform_parts
 from kunlun_adapt.evolve.adopt.reading import read_plugin
 from kunlun_adapt.evolve.adopt.sources import Sources
 from kunlun_adapt.locate import MAP_FILE, OPERATORS
-from kunlun_adapt.plan import CAPABILITIES, SERVER_ARGS
+from kunlun_adapt.plan import CAPABILITIES, PLATFORM, SERVER_ARGS
 from kunlun_adapt.upstream import Resolver
 
 OPERATOR_FILE = f"{OPERATORS}/adopted.yaml"
@@ -121,6 +121,8 @@ def _map(
     }
     if bound.models and "models" not in interface:
         interface["models"] = [{"call": _MODEL_REGISTRY}]
+    why = "the plugin has hooks only, and no platform class"
+    left_at_default = [{"member": PLATFORM, "why": why}] if parts.none_meant else []
     content: dict[str, Any] = {
         "apiVersion": "kunlun-adapt/v1",
         "kind": "PlatformMap",
@@ -132,6 +134,7 @@ def _map(
         "methods": parts.methods,
         "capabilities": parts.capabilities,
         "interface": interface,
+        "left_at_default": left_at_default,
         "environment": bound.environment,
         "shims": bound.shims,
         "models": bound.models,

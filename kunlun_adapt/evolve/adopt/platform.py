@@ -51,6 +51,8 @@ class PlatformParts:
     taken: list[Taken] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
     base: str | None = None
+    none_meant: bool = False
+    """Whether the plugin has no platform class, and no entry point that would lead to one."""
 
 
 def platform_parts(reading: Reading, resolver: Resolver, shipped: PlatformMap) -> PlatformParts:
@@ -83,7 +85,10 @@ class _Platform:
             what = "which module tells that the device is there; the plugin's own stands in `probe`"
             made.left.append(Left("platform", file, 1, what))
         if cls is None:
+            made.none_meant = not any(e.group.endswith("platforms") for e in entries)
             what = "no subclass of SRTPlatform; `device` holds upstream's own defaults"
+            if made.none_meant:
+                what += ", and `left_at_default` leaves the platform alone"
             made.left.append(Left("platform", file, 1, what))
         else:
             self._read(cls, made, profile)
