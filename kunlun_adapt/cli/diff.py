@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from packaging.version import Version
 
 from kunlun_adapt.cli.common import (
     EXIT_FINDINGS,
@@ -26,6 +27,7 @@ from kunlun_adapt.cli.common import (
 )
 from kunlun_adapt.cli.writing import need_folder, write_whole
 from kunlun_adapt.evolve.diff import FeatureDiff, feature_diff
+from kunlun_adapt.evolve.diff.families import OFFERED, unknown_family
 from kunlun_adapt.evolve.diff.text import render_markdown, render_text, summary
 from kunlun_adapt.upstream.following import FollowingResolver
 
@@ -105,6 +107,7 @@ def diff(
 
       kunlun-adapt diff 0.5.19 git:~/sglang@main --check --quiet
     """
+    shape = _format(format, output)
     if output is not None and str(output) == "-":
         output = None
     with cannot():
@@ -112,11 +115,17 @@ def diff(
             need_folder(output)  # before the work, not after it
         root, catalog = open_workspace(workspace, quiet=quiet)
         refuse_faulty(catalog)
+        # A model that resembles a recipe's is told with the recipe's name.
+        also = (*OFFERED, *(recipe.model.name for recipe in catalog.recipes))
+        if unknown := unknown_family(family or (), catalog, also):
+            raise typer.BadParameter(unknown)
         lock = open_lock(root)
         specs = [named_release(spec) or "" for spec in (old, new)]
         resolvers = [
             FollowingResolver(obtain(spec, offline=offline, quiet=quiet)) for spec in specs
         ]
+        if not quiet and _newer(*(resolver.version for resolver in resolvers)):
+            remark("OLD is newer than NEW: what is new here went in the other direction")
         versions = " and ".join(resolver.version for resolver in resolvers)
         with working(f"comparing sglang {versions}", quiet=quiet) as progress:
             found = feature_diff(
@@ -127,8 +136,8 @@ def diff(
                 workspace=None if workspace is None else str(workspace),
                 progress=progress,
             )
-        chosen = _of_families(found, family or [])
-        text = _rendered(chosen, _format(format, output), low=verbose, code=code)
+        chosen = found.of_families(family) if family else found
+        text = _rendered(chosen, shape, low=verbose, code=code)
         if output is None:
             emit(text)
         else:
@@ -139,20 +148,30 @@ def diff(
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _of_families(found: FeatureDiff, families: list[str]) -> FeatureDiff:
-    """Keep some families. Raises BadParameter, with the known ones, for what is none."""
-    unknown = [name for name in families if name not in found.families]
-    if unknown and found.families:
-        known = ", ".join(found.families)
-        raise typer.BadParameter(f"nothing changed in {', '.join(unknown)}; what did: {known}")
-    return found.of_families(families) if families else found
+_ENDINGS = {
+    ".md": Format.MARKDOWN,
+    ".json": Format.JSON,
+    ".html": Format.HTML,
+    ".txt": Format.TEXT,
+    "": Format.TEXT,
+}
 
 
 def _format(given: Format | None, output: Path | None) -> Format:
-    if given is not None:
-        return given
-    endings = {".md": Format.MARKDOWN, ".json": Format.JSON, ".html": Format.HTML}
-    return endings.get(output.suffix.lower(), Format.TEXT) if output is not None else Format.TEXT
+    """Raises BadParameter for an ending that names no format, where none is given."""
+    if given is not None or output is None:
+        return given or Format.TEXT
+    found = _ENDINGS.get(output.suffix.lower())
+    if found is None:
+        known = ", ".join(filter(None, _ENDINGS))
+        raise typer.BadParameter(
+            f"--output: {output.suffix} names no format ({known} do): give --format"
+        )
+    return found
+
+
+def _newer(old: str, new: str) -> bool:
+    return Version(old) > Version(new)
 
 
 def _rendered(found: FeatureDiff, format: Format, *, low: bool, code: bool) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rapidfuzz import process
 
 from kunlun_adapt.cli.common import (
     EXIT_FINDINGS,
@@ -29,6 +28,7 @@ from kunlun_adapt.cli.common import (
 )
 from kunlun_adapt.cli.writing import need_folder, write_whole
 from kunlun_adapt.diagnostics import AdaptError
+from kunlun_adapt.evolve.diff.families import unknown_family
 from kunlun_adapt.evolve.matrix import Job, Matrix, State, check_all, joined, shown_releases
 from kunlun_adapt.evolve.matrix.text import (
     counts_markdown,
@@ -48,7 +48,13 @@ class Format(str, Enum):
     HTML = "html"
 
 
-_ENDINGS = {".md": Format.MARKDOWN, ".json": Format.JSON, ".html": Format.HTML}
+_ENDINGS = {
+    ".md": Format.MARKDOWN,
+    ".json": Format.JSON,
+    ".html": Format.HTML,
+    ".txt": Format.TEXT,
+    "": Format.TEXT,
+}
 
 
 def matrix(
@@ -154,6 +160,8 @@ def matrix(
             need_folder(output)  # before the work, not after it
         root, catalog = open_workspace(workspace, quiet=quiet)
         refuse_faulty(catalog)
+        if unknown := unknown_family(family or (), catalog):
+            raise typer.BadParameter(unknown)
         if catalog.platform_map is None:
             raise AdaptError("the workspace has no platform_map.yaml", "kunlun-adapt validate")
         claim = catalog.platform_map.model.sglang
@@ -171,7 +179,6 @@ def matrix(
         with working(f"checking {len(releases)} releases", quiet=quiet) as progress:
             found = check_all(job, catalog, sources, processes=jobs, progress=progress)
         whole = joined(found, claim=claim, beyond_claims=beyond_claims)
-        _known(family, whole.families)
         shown = whole.only(family or (), state or ())
         # Only a person sees the terminal's width; what a program reads never depends on it.
         seen = output is None and sys.stdout.isatty()
@@ -194,18 +201,16 @@ def matrix(
 
 
 def _format(given: Format | None, output: Path | None) -> Format:
-    if given is not None:
-        return given
-    return _ENDINGS.get(output.suffix.lower(), Format.TEXT) if output is not None else Format.TEXT
-
-
-def _known(families: list[str] | None, names: tuple[str, ...]) -> None:
-    """Raises BadParameter for a family that has no binding: it would show nothing."""
-    for name in families or ():
-        if name not in names:
-            near = process.extractOne(name, names, score_cutoff=60)
-            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(names)}"
-            raise typer.BadParameter(f"--family: there is no {name!r}; {hint}")
+    """Raises BadParameter for an ending that names no format, where none is given."""
+    if given is not None or output is None:
+        return given or Format.TEXT
+    found = _ENDINGS.get(output.suffix.lower())
+    if found is None:
+        known = ", ".join(filter(None, _ENDINGS))
+        raise typer.BadParameter(
+            f"--output: {output.suffix} names no format ({known} do): give --format"
+        )
+    return found
 
 
 def _rendered(

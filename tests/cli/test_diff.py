@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +78,23 @@ def test_what_is_known_to_have_changed(body: dict[str, Any]) -> None:
         ("SGLANG_DSA_FUSE_TOPK", "environment"),
     ):
         assert change(body, subject)["landing"] == landing
+    assert facts(change(body, "qsa"))["added"].startswith("new attention backend since 0.5.19:")
+    assert detokenizer["stated"].startswith("platform_map.yaml:")
     choices = change(body, "sglang.srt.arg_groups.choices.ATTENTION_BACKEND_CHOICES")
     assert choices["bindings"][0] == "attention-backend-choice" and choices["followed"]
     assert "@@ -" in choices["code"]
+    assert "adds 'qsa'" in facts(choices)["value"]
+
+
+@pytest.mark.upstream
+def test_what_the_page_shows_is_what_it_prints(run: Run) -> None:
+    page = (ROOT / "docs" / "diff.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```text\n\$ kunlun-adapt (.*?)\n(.*?)^```$", page, re.M | re.S)
+    printed = run(*shlex.split(shown[0]), "--workspace", str(ROOT)).stdout
+    at = 0
+    for part in re.split(r"^…\n", shown[1], flags=re.M):
+        assert part.strip("\n") in printed[at:], part
+        at = printed.index(part.strip("\n"), at)
 
 
 @pytest.mark.upstream
@@ -98,7 +114,9 @@ def test_what_is_bound_and_locked_is_ticked_off(body: dict[str, Any]) -> None:
 @pytest.mark.full
 def test_an_old_release_without_a_platform(run: Run) -> None:
     body = json.loads(run("diff", "0.5.9", "0.5.19", "--format", "json", "--quiet").stdout)
-    assert facts(change(body, "get_default_attention_backend"))["added"].startswith("new in 0.5.19")
+    assert facts(change(body, "get_default_attention_backend"))["added"].startswith(
+        "new since 0.5.9"
+    )
 
 
 def test_it_goes_by_the_ending_of_the_file(run: Run, small: list[str], tmp_path: Path) -> None:
@@ -113,6 +131,8 @@ def test_it_goes_by_the_ending_of_the_file(run: Run, small: list[str], tmp_path:
         assert result.exit_code == 0 and result.stdout == ""
         assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
         assert f"written to {tmp_path / name}: sglang 0.5.18 to 0.5.19" in result.stderr
+    odd = run(*small, "--output", str(tmp_path / "z.pdf"), "--format", "json")
+    assert odd.exit_code == 0 and json.loads((tmp_path / "z.pdf").read_text(encoding="utf-8"))
     forced = run(*small, "--output", str(tmp_path / "y.html"), "--format", "json")
     assert forced.exit_code == 0 and json.loads((tmp_path / "y.html").read_text(encoding="utf-8"))
 
@@ -123,6 +143,15 @@ def test_text_and_its_switches(run: Run, small: list[str]) -> None:
     assert "| @@" not in plain and "| @@ -" in run(*small, "--code").stdout
     only = run(*small, "--family", "activation").stdout
     assert "Operators: 1 medium" in only and "Hooks" not in only
+    still = run(*small, "--family", "platform")
+    assert still.exit_code == 0 and "nothing changed for this workspace" in still.stdout
+
+
+def test_a_way_back_is_remarked(run: Run, small: list[str]) -> None:
+    back = ["diff", small[2], small[1], *small[3:]]
+    assert "OLD is newer than NEW" in run(*back).stderr
+    assert "OLD is newer than NEW" not in run(*back, "--quiet").stderr
+    assert "OLD is newer than NEW" not in run(*small).stderr
 
 
 def test_check_fails_while_a_step_is_open(run: Run, small: list[str]) -> None:
@@ -140,7 +169,9 @@ def test_what_cannot_be_done(run: Run, small: list[str]) -> None:
         ((*small[:2], "0.5.1999", "--offline", *small[3:]), "0.5.1999"),
         ((*small[:2], " ", *small[3:]), "no release is named"),
         ((*small[:2], *small[3:]), "Missing argument 'NEW'"),
-        ((*small, "--family", "nothing"), "nothing changed in nothing; what did: activation"),
+        ((*small, "--family", "nothing"), "there is no 'nothing'; one of activation, "),
+        ((*small, "--family", "activatoin"), "there is no 'activatoin'; did you mean activation?"),
+        ((*small, "--output", "x.pdf"), ".pdf names no format"),
         ((*small, "--output", "/nowhere/at/all.md"), "/nowhere/at"),
     ):
         result = run(*arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,9 @@ def test_what_cannot_be_done(run: Run, small: list[str]) -> None:
         ((*small, "--sglang", "0.5.1999", "--offline"), "0.5.1999"),
         ((*small, "--sglang", " "), "no release is named"),
         ((*small, "--family", "activatoin"), "did you mean activation?"),
+        ((*small, "--family", "nosuch"), "there is no 'nosuch'; one of activation, "),
+        ((*small, "--family", "nosuch", "--sglang", "0.5.1999", "--offline"), "no 'nosuch'"),
+        ((*small, "--output", "x.pdf"), ".pdf names no format"),
         ((*small, "--state", "fine"), "'fine' is not one of"),
         ((*small, "--output", "/nowhere/at/all.md"), "/nowhere/at"),
         ((*small, "--counts", "--format", "html"), "the page has the counts"),
@@ -108,6 +112,19 @@ def test_faulty_documents_are_refused(run: Run, small: list[str]) -> None:
     document.write_text(text.replace("kind: PlatformMap", "kind: PlatformMop"), encoding="utf-8")
     result = run(*small)
     assert result.exit_code == 2 and "kunlun-adapt validate" in result.stderr
+
+
+@pytest.mark.upstream
+def test_what_the_page_shows_is_what_it_prints(run: Run) -> None:
+    """The counts are those of the README, which are compared with what is printed elsewhere."""
+    page = (ROOT / "docs" / "matrix.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"^```text\n\$ kunlun-adapt (.*?)\n(.*?)^```$", page, re.M | re.S))
+    counts = shown.pop("matrix --counts")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert counts in readme
+    ((command, output),) = shown.items()
+    printed = run(*command.split(), "--workspace", str(ROOT)).stdout
+    assert output == printed
 
 
 @pytest.mark.upstream

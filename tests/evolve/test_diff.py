@@ -15,6 +15,7 @@ from tests.evolve.diffs import NEW, OLD, Pair, change, fact, item
 
 COMMON = "sglang/srt/utils/common.py"
 KERNELS = "sglang/kernels/ops/activation.py"
+SCHEDULER = "call: sglang.srt.managers.scheduler.run_scheduler_process"
 INTERFACE = "sglang/srt/platforms/interface.py"
 ARGS = "sglang/srt/server_args.py"
 SET = "def set_affinity(gpu_id, tp_size, nnodes=1):\n            return gpu_id\n"
@@ -122,7 +123,7 @@ def test_a_binding_that_names_another_place_in_each_release_is_followed(pair: Pa
 
 def test_a_value_that_is_extended(pair: Pair) -> None:
     found = change(pair.edit(COMMON, '["triton"]', '["triton", "qsa"]').diff(), "CHOICES")
-    assert fact(found, "value").text == "['triton', 'qsa'], was ['triton']"
+    assert fact(found, "value").text == "adds 'qsa'"
 
 
 def test_who_calls_an_operator(pair: Pair) -> None:
@@ -173,11 +174,11 @@ def test_a_watched_neighbour(pair: Pair) -> None:
         ("supports_triton: bool = False", "supports_triton: bool = True",
          "capabilities.supports_triton", "default", "True, was False", Risk.MEDIUM),
         ("supports_triton: bool = False", "supports_triton: bool = False\n            fast: bool = False",
-         "capabilities.fast", "added", f"new in {NEW}, False by default", Risk.LOW),
+         "capabilities.fast", "added", f"new since {OLD}, False by default", Risk.LOW),
         ("def get_kv_pool_cls(self, *, kind):", "def get_pool_cls(self, *, kind):",
          "platform/get_kv_pool_cls", "removed", f"not in {NEW} any more", Risk.HIGH),
         ("def get_dispatch_key_name(self) -> str:", "def asked(self):\n                return 1\n\n            def get_dispatch_key_name(self) -> str:",
-         "asked", "added", f"new in {NEW}: asked(self)", Risk.LOW),
+         "asked", "added", f"new since {OLD}: asked(self)", Risk.LOW),
     ],
 )  # fmt: skip
 def test_the_platform(
@@ -215,7 +216,7 @@ def test_who_asks_the_platform(pair: Pair) -> None:
         ("page_size: Optional[int] = None", "pass_ = 1", "page_size",
          {"removed": f"not in {NEW} any more: Optional[int]"}),
         ("page_size: Optional[int] = None", "page_size: Optional[int] = None\n            rows: List[int] = field(default_factory=list)",
-         "rows", {"added": f"new in {NEW}: List[int], list by default"}),
+         "rows", {"added": f"new since {OLD}: List[int], list by default"}),
         ('["triton", "torch"]', '["triton", "qsa"]', "backend",
          {"choices": "takes qsa now; no longer torch"}),
     ],
@@ -236,6 +237,8 @@ def test_a_server_argument_that_the_map_sets(pair: Pair) -> None:
     found = change(gone.diff(), "page_size")
     assert found.risk is Risk.HIGH and found.status == "bound"
     assert fact(found, "used").text == "the map sets it"
+    place = gone.new.place(MAP, "{arg: page_size, default: 128, why: pages}")
+    assert found.stated == place.rpartition(":")[0]
     step = item(gone.diff(), "page_size")
     assert not step.done and [f.code for f in step.findings] == ["KA209"]
     assert step.changes == (found.id,)
@@ -256,7 +259,7 @@ def test_environment_variables(pair: Pair) -> None:
         "default": "1, was False",
     }
     assert dir_.risk is Risk.MEDIUM and fact(dir_, "removed").text.endswith("any more: EnvStr")
-    assert fact(fast, "added").text == f"new in {NEW}: read in place"
+    assert fact(fast, "added").text == f"new since {OLD}: read in place"
     assert fast.new is not None and fast.new.file == COMMON
 
 
@@ -300,6 +303,18 @@ def test_a_process_that_begins_to_load_plugins(pair: Pair) -> None:
     assert fact(found, "plugins").text == "the scheduler loads plugins now"
     lost = change(pair.edit(managers, "load_plugins()", "pass").diff(), "scheduler")
     assert lost.risk is Risk.HIGH
+    assert lost.stated.startswith("platform_map.yaml:") and not lost.followed
+
+
+def test_a_process_that_the_map_knows_to_load_none_is_no_high_risk(pair: Pair) -> None:
+    managers = "sglang/srt/managers/scheduler.py"
+    known = pair.edit(managers, "load_plugins()", "pass").edit(
+        MAP, f"{{{SCHEDULER}}}", f"{{{SCHEDULER}, loads_plugins: false}}"
+    )
+    diff = known.diff()
+    found = change(diff, "scheduler")
+    assert found.followed and found.risk is Risk.MEDIUM
+    assert item(diff, "scheduler: plugins").done
 
 
 def test_changes_come_by_landing_and_then_by_risk(pair: Pair) -> None:

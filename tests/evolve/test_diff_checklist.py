@@ -88,6 +88,23 @@ def test_what_no_change_explains_is_a_step_as_well(pair: Pair) -> None:
     assert step.codes == ("KA101",) and step.bindings == ("choices",)
 
 
+def test_what_is_about_no_change_is_no_step(pair: Pair) -> None:
+    same = locked(pair)
+    bare = same.edit(MAP, '{sglang: ">=0", verified', '{sglang: "<0.5", verified')
+    codes = [f.code for f in bare.new.findings(lock=bare.lock)]
+    assert "KA501" in codes
+    assert bare.diff().checklist == same.diff().checklist
+
+
+def test_a_warning_that_the_old_release_has_as_well_is_no_step(pair: Pair) -> None:
+    graphs, use = "sglang/srt/model_executor/graphs.py", "return silu_and_mul(x)"
+    lost = pair.edit(graphs, use, "return x")
+    assert "KA119" in [f.code for s in locked(lost).diff().open_items for f in s.findings]
+    never = lost.before(graphs, use, "return x")
+    assert "KA119" in [f.code for f in replace(never.new, used=True).findings()]
+    assert "KA119" not in [f.code for s in locked(never).diff().open_items for f in s.findings]
+
+
 def test_what_is_still_to_be_written_has_no_body_to_look_at(pair: Pair) -> None:
     edited = pair.edit(COMMON, "return gpu_id", "return gpu_id + 1")
     planned = edited.edit(MAP, "    type: replace\n", "    type: replace\n    status: planned\n")

@@ -161,6 +161,25 @@ def test_text_says_more_when_asked() -> None:
     assert "\x1b" not in render_text(MATRIX.only(("host",), ()))
 
 
+def test_text_says_the_same_of_releases_in_a_row_once() -> None:
+    releases = ("0.5.17", "0.5.18", "0.5.19", "0.5.20")
+    columns = tuple(Column(release, release, True) for release in releases)
+    later = cell(State.PLANNED, why="later")
+    changed = replace(later, since="0.5.17", changes=("its body changed",))
+    rows = (row("gate", "moe", later, changed, cell(State.HOLDS), later),)
+    text = render_text(Matrix("", False, columns, rows), verbose=True)
+    assert [line.strip() for line in text.splitlines() if line.startswith("      ")][:4] == [
+        releases_in_head(text),
+        "0.5.17 to 0.5.18: later",
+        "0.5.18 since 0.5.17: its body changed",
+        "0.5.20: later",
+    ]
+
+
+def releases_in_head(text: str) -> str:
+    return text.splitlines()[0].strip()
+
+
 def test_text_shows_what_would_move_a_cursor() -> None:
     moving = Matrix(
         "",

@@ -79,7 +79,7 @@ def checklist(sides: Sides, changes: Iterable[Change]) -> tuple[Item, ...]:
     steps = () if closed else changes
     items = [item for change in steps if (item := _item(sides, change)) is not None]
     told = {finding for item in items for finding in item.findings}
-    items += _others(sides, (f for f in sides.findings if f not in told))
+    items += _others(sides, _of_the_change(sides, (f for f in sides.findings if f not in told)))
     return tuple(sorted(items, key=lambda item: item.sort_key))
 
 
@@ -159,13 +159,29 @@ def _todo(sides: Sides, findings: tuple[Finding, ...], unlocked: tuple[str, ...]
     return "nothing: the documents follow it, and validate finds nothing about it"
 
 
+def _of_the_change(sides: Sides, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Leave out warnings that no change between the two releases is the cause of.
+
+    Those are about a release as a whole, or are found alike in the old one.
+    """
+    found = [f for f in findings if f.severity is not Severity.INFO]
+    about = [f for f in found if f.severity is Severity.ERROR or f.binding or f.target]
+    if all(f.severity is Severity.ERROR for f in about):
+        yield from about
+        return
+    before = {(f.code, f.binding, f.target) for f in findings_at(sides.old.context)}
+    for finding in about:
+        same = (finding.code, finding.binding, finding.target) in before
+        if finding.severity is Severity.ERROR or not same:
+            yield finding
+
+
 def _others(sides: Sides, findings: Iterable[Finding]) -> Iterator[Item]:
     """The findings that no change explains, one step per code and binding."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
-        if finding.severity is not Severity.INFO:
-            about = finding.binding or finding.target or str(finding.position)
-            groups.setdefault((finding.code, about), []).append(finding)
+        about = finding.binding or finding.target or str(finding.position)
+        groups.setdefault((finding.code, about), []).append(finding)
     for (code, about), group in groups.items():
         grave = any(f.severity is Severity.ERROR for f in group)
         tips = dict.fromkeys(f.suggestion or f.message for f in group)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from kunlun_adapt.evolve.diff.naming import listed
 from kunlun_adapt.evolve.diff.records import Fact
+from kunlun_adapt.evolve.diff.values import value_change
 from kunlun_adapt.upstream import CallForm, Reference, Signature, Symbol
 
 _TESTS = ("sglang.test.",)
-SHOWN = 4
-"""Names that are listed; of more, the number."""
 
 
 def symbol_facts(old: Symbol, new: Symbol) -> Iterator[Fact]:
@@ -33,7 +33,7 @@ def symbol_facts(old: Symbol, new: Symbol) -> Iterator[Fact]:
         text = f"inherited from {new.inherited_from} now" if new.inherited_from else "its own now"
         yield Fact("inherited", text)
     if old.value != new.value:
-        yield Fact("value", _change(_short(old.value), _short(new.value)))
+        yield Fact("value", value_change(old.value, new.value))
     elif old.fingerprint != new.fingerprint:
         yield Fact("body", "the body changed")
 
@@ -142,13 +142,6 @@ def form(call: CallForm) -> str:
     return f"{'[grid]' if call.grid else ''}({', '.join(parts)})"
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return some names in a row, the rest as a number."""
-    rest = len(names) - SHOWN
-    shown = ", ".join(names[:SHOWN])
-    return f"{shown} and {rest} more" if rest > 0 else shown
-
-
 def words(kind: str) -> str:
     return kind.replace("_", " ")
 
@@ -171,9 +164,3 @@ def _variants(symbol: Symbol) -> str:
         for v in symbol.variants
     ]
     return "; ".join(sorted(shapes))
-
-
-def _short(text: str | None) -> str:
-    if text is None:
-        return "none"
-    return text if len(text) <= 120 else f"{text[:117]}…"

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from kunlun_adapt.documents import in_range
-from kunlun_adapt.evolve.diff.facts import listed, words
+from kunlun_adapt.evolve.diff.facts import words
+from kunlun_adapt.evolve.diff.naming import listed
 from kunlun_adapt.evolve.diff.records import Change, Fact, Landing, Place, Risk
-from kunlun_adapt.evolve.diff.sides import Sides
+from kunlun_adapt.evolve.diff.sides import Sides, stated
 from kunlun_adapt.upstream import Symbol
 from kunlun_adapt.upstream.inventory import Item
 
@@ -17,8 +18,8 @@ _FAMILY = re.compile(r"[A-Z][a-z]+|[A-Z]+(?![a-z])")
 
 NAMED = "the map names it and leaves it to the user"
 
-Names = Mapping[str, str]
-"""Names that the documents use, each with where they do."""
+Names = Mapping[str, tuple[str, str]]
+"""Names that the documents use, each with how and in which line they do."""
 
 
 def server_argument_changes(sides: Sides) -> Iterator[Change]:
@@ -35,37 +36,45 @@ def environment_changes(sides: Sides) -> Iterator[Change]:
 
 
 def _used_arguments(sides: Sides) -> Names:
-    found: dict[str, str] = {}
-    for arg in sides.map.server_args:
+    found: dict[str, tuple[str, str]] = {}
+    document = sides.new.context.document
+    for i, arg in enumerate(sides.map.server_args):
         if in_range(arg.sglang, sides.new.release):
-            found.setdefault(arg.arg, "the map sets it")
-            found |= {name: f"a condition of {arg.arg}" for name in arg.when if name not in found}
+            line = stated(document.at("server_args", i))
+            found.setdefault(arg.arg, ("the map sets it", line))
+            for name in arg.when:
+                found.setdefault(name, (f"a condition of {arg.arg}", line))
     for recipe in sides.new.context.catalog.recipes:
         for name in recipe.model.server_args:
-            found.setdefault(name, f"the recipe {recipe.model.name} sets it")
+            line = stated(recipe.key_at("server_args", name))
+            found.setdefault(name, (f"the recipe {recipe.model.name} sets it", line))
     return {**_conditions(sides, "server."), **found}
 
 
 def _used_variables(sides: Sides) -> Names:
-    found: dict[str, str] = {}
-    for item in sides.map.environment:
+    found: dict[str, tuple[str, str]] = {}
+    document = sides.new.context.document
+    for i, item in enumerate(sides.map.environment):
         if in_range(item.sglang, sides.new.release):
-            found.setdefault(item.name, "the map sets it" if item.default else NAMED)
+            line = stated(document.at("environment", i))
+            found.setdefault(item.name, ("the map sets it" if item.default else NAMED, line))
     for recipe in sides.new.context.catalog.recipes:
         for name in recipe.model.environment:
-            found.setdefault(name, f"the recipe {recipe.model.name} sets it")
+            line = stated(recipe.key_at("environment", name))
+            found.setdefault(name, (f"the recipe {recipe.model.name} sets it", line))
     return {**_conditions(sides, "env."), **found}
 
 
-def _conditions(sides: Sides, prefix: str) -> dict[str, str]:
+def _conditions(sides: Sides, prefix: str) -> dict[str, tuple[str, str]]:
     """The names that tiers of operators ask for under a prefix."""
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, str]] = {}
     for recipe in sides.new.context.operators:
-        for tier in recipe.model.kernels:
+        for i, tier in enumerate(recipe.model.kernels):
             for name in tier.when:
                 if name.startswith(prefix):
                     text = f"a tier of {recipe.model.name} asks for it"
-                    found.setdefault(name.removeprefix(prefix), text)
+                    line = stated(recipe.key_at("kernels", i, "when", name))
+                    found.setdefault(name.removeprefix(prefix), (text, line))
     return found
 
 
@@ -75,7 +84,7 @@ def _table(sides: Sides, table: str, landing: Landing, used: Names) -> Iterator[
         facts = list(_item_facts(sides, old.get(name), new.get(name)))
         if not facts:
             continue
-        asked = used.get(name)
+        asked, line = used.get(name, (None, ""))
         removed = name not in new
         risk = Risk.LOW
         if asked is not None:
@@ -93,13 +102,14 @@ def _table(sides: Sides, table: str, landing: Landing, used: Names) -> Iterator[
             new=_place(name, new.get(name)),
             status="bound" if asked is not None else "unbound",
             roles=("used",) if asked is not None else (),
+            stated=line,
         )
 
 
 def _item_facts(sides: Sides, old: Item | None, new: Item | None) -> Iterator[Fact]:
     if old is None and new is not None:
         what = new.text + (f", {new.default} by default" if new.default is not None else "")
-        yield Fact("added", f"new in {sides.new.release}: {what}")
+        yield Fact("added", f"new since {sides.old.release}: {what}")
     elif new is None and old is not None:
         yield Fact("removed", f"not in {sides.new.release} any more: {old.text}")
     elif old is not None and new is not None:
@@ -171,7 +181,7 @@ def _feature(
     item = new or old
     assert item is not None
     if new is not None:
-        fact = Fact("added", f"new {what} in {sides.new.release}: {new.text}")
+        fact = Fact("added", f"new {what} since {sides.old.release}: {new.text}")
         risk = Risk.MEDIUM if used or family else Risk.LOW
     else:
         fact = Fact("removed", f"the {what} is not in {sides.new.release} any more")

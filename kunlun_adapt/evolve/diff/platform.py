@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from kunlun_adapt.check.left import left_alone
 from kunlun_adapt.evolve.diff.code import code_diff
-from kunlun_adapt.evolve.diff.facts import listed, symbol_facts
+from kunlun_adapt.evolve.diff.facts import symbol_facts
+from kunlun_adapt.evolve.diff.naming import listed
 from kunlun_adapt.evolve.diff.records import Change, Fact, Place, Risk
 from kunlun_adapt.evolve.diff.sides import Side, Sides, place
 from kunlun_adapt.plan import CAPABILITIES, PLATFORM, spelled
@@ -53,7 +54,7 @@ def _member(sides: Sides, name: str, old: Symbol | None, new: Symbol | None) -> 
     facts: list[Fact] = []
     code = ""
     if old is None:
-        facts.append(Fact("added", f"new in {sides.new.release}{_signature(new)}"))
+        facts.append(Fact("added", f"new since {sides.old.release}{_signature(new)}"))
     elif new is None:
         facts.append(Fact("removed", f"not in {sides.new.release} any more"))
     else:
@@ -176,7 +177,9 @@ def _capabilities(sides: Sides) -> Iterator[Change]:
         before, after = old.get(name), new.get(name)
         facts: list[Fact] = []
         if before is None and after is not None:
-            facts.append(Fact("added", f"new in {sides.new.release}, {after.default} by default"))
+            facts.append(
+                Fact("added", f"new since {sides.old.release}, {after.default} by default")
+            )
         elif after is None and before is not None:
             facts.append(Fact("removed", f"not in {sides.new.release} any more"))
         elif before is not None and after is not None:

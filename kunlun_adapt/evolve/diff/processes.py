@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kunlun_adapt.check.processes import entry, loads_plugins
 from kunlun_adapt.evolve.diff.records import Change, Fact, Place, Risk
-from kunlun_adapt.evolve.diff.sides import Sides, place
-from kunlun_adapt.plan import PROCESS
+from kunlun_adapt.evolve.diff.sides import Sides, place, stated
+from kunlun_adapt.plan import PROCESS, spelled
 from kunlun_adapt.upstream.inventory import Item
 
 
@@ -26,15 +26,20 @@ def process_changes(sides: Sides) -> Iterator[Change]:
         if before is after or None in (before, after):
             continue
         text = f"the {process} loads plugins now" if after else f"the {process} no longer does"
+        spelling = spelled(sides.map, key, sides.new.release, True)
+        followed = spelling is not None and spelling.loads_plugins is after
+        index = sides.map.interface[key].index(spelling) if spelling is not None else 0
         yield Change(
             id=f"process/{process}",
             landing="process",
             subject=process,
-            risk=Risk.MEDIUM if after else Risk.HIGH,
+            risk=Risk.MEDIUM if after or followed else Risk.HIGH,
             facts=(Fact("plugins", text),),
             old=place(was) if was else None,
             new=place(start) if start else None,
             status="bound",
+            followed=followed,
+            stated=stated(sides.new.context.document.at("interface", key, index)),
         )
     for path in sorted(old.keys() ^ new.keys()):
         if path in told:

@@ -95,7 +95,8 @@ class Change:
 
     `bindings` are those that it is about, `features` the map's landing points that name one of
     them. `status` is that of the bindings in the new release, `unbound` without any. `followed`
-    tells that the documents already name the new place. `code` is a unified diff.
+    tells that the documents already name the new place. `code` is a unified diff. `stated` is the
+    document and line that says of something what no binding does, "" where none does.
     """
 
     id: str
@@ -112,6 +113,7 @@ class Change:
     features: tuple[str, ...] = ()
     followed: bool = False
     code: str = ""
+    stated: str = ""
 
     @property
     def aspects(self) -> frozenset[Aspect]:
@@ -141,6 +143,7 @@ class Change:
             "roles": list(self.roles),
             "landing_points": list(self.features),
             "followed": self.followed,
+            "stated": self.stated or None,
             "facts": [fact.to_json() for fact in self.facts],
             "old": None if self.old is None else self.old.to_json(),
             "new": None if self.new is None else self.new.to_json(),

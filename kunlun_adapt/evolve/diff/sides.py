@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kunlun_adapt.check import Context
-from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.documents import Catalog, PlatformMap
 from kunlun_adapt.evolve.diff.records import Place, Risk
 from kunlun_adapt.evolve.diff.subjects import Key, Subject, bindings_of, subjects
@@ -95,6 +95,11 @@ class Sides:
         """Return the best standing that one of the bindings has in the new release."""
         standing = {self.new.bindings[b].status for b in bindings if b in self.new.bindings}
         return next((s for s in ("bound", "planned", "excluded") if s in standing), "unbound")
+
+
+def stated(position: Position) -> str:
+    """Return the document and the line in which something is stated."""
+    return f"{position.file}:{position.line}"
 
 
 def place(symbol: Symbol) -> Place:

@@ -43,10 +43,11 @@ def counted(changes: Sequence[Change]) -> str:
 
 
 def about(change: Change) -> str:
-    """Say which bindings a change is about, of which family they are and how they stand."""
+    """Say which bindings, or which line, a change is about, of which family and how they stand."""
     parts = [change.family] if change.family else []
     parts += [change.status] if change.bindings or change.status == "bound" else []
-    told = [", ".join(change.bindings)] if change.bindings else []
+    named = ", ".join(change.bindings) or change.stated
+    told = [named] if named else []
     return " ".join([*told, *([f"({', '.join(parts)})"] if parts else [])])
 
 

@@ -51,10 +51,14 @@ class Cell:
     codes: tuple[str, ...] = ()
 
     @property
+    def standing(self) -> tuple[str, ...]:
+        """Why it is in its state, whatever came before."""
+        return (*self.codes, self.why) if self.why else self.codes
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What there is to say beside the state."""
-        told = (self.why,) if self.why else ()
-        return (*self.codes, *told, *self.changes)
+        return (*self.standing, *self.changes)
 
     def to_json(self, release: str) -> dict[str, object]:
         return {

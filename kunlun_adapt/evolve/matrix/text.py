@@ -187,10 +187,21 @@ def broken_lines(matrix: Matrix) -> Iterator[tuple[str, str]]:
 
 
 def _notes(matrix: Matrix, row: Row) -> Iterator[str]:
-    for column, cell in zip(matrix.columns, row.cells, strict=True):
-        since = f" since {cell.since}" if cell.changes and cell.since else ""
-        for note in cell.notes:
-            yield f"{column.release}{since}: {note}"
+    """Yield what there is to say of a row, once for releases in a row of which it is the same."""
+    releases = [column.release for column in matrix.columns]
+    cells = row.cells
+    for index, cell in enumerate(cells):
+        for note in cell.standing:
+            if index and note in cells[index - 1].standing:
+                continue
+            last = index
+            while last + 1 < len(cells) and note in cells[last + 1].standing:
+                last += 1
+            span = f" to {releases[last]}" if last > index else ""
+            yield f"{releases[index]}{span}: {note}"
+        since = f" since {cell.since}" if cell.since else ""
+        for note in cell.changes:
+            yield f"{releases[index]}{since}: {note}"
 
 
 def column_names(matrix: Matrix) -> list[str]:
