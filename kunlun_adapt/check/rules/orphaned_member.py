@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kunlun_adapt.check.alike_members import like_member, shares_a_word
 from kunlun_adapt.check.context import Context, member_path
 from kunlun_adapt.check.keys import slip_tip
 from kunlun_adapt.check.platform_body import capabilities_class, stated_capabilities
-from kunlun_adapt.check.wording import flow, nearest
+from kunlun_adapt.check.wording import flow
 from kunlun_adapt.diagnostics import EntryChange, Finding, ItemChange, Mend, Position
 from kunlun_adapt.plan import CAPABILITIES, Member
-from kunlun_adapt.upstream import Missing
+from kunlun_adapt.upstream import Missing, Symbol
+
+ESSENTIAL = ("attention_backend", "device", "paged_allocator")
+"""The first names of keys without which what runs is not ours, or nothing runs."""
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -35,13 +39,29 @@ def rule(context: Context) -> Iterable[Finding]:
 
 
 def _near(context: Context, member: Member) -> str | None:
-    """Return the name that is most like the lost one, as a spelling writes it."""
+    """Return the name that says what the lost one said, as a spelling writes it.
+
+    What another key is spelled by already is about something else.
+    """
     owner, _, leaf = member.name.rpartition(".")
-    names = _fields(context) if owner == CAPABILITIES else []
-    if names:
-        near = nearest(leaf, names, cutoff=70)
-        return near and f"{CAPABILITIES}.{near}"
-    return nearest(leaf, [n for n in context.platform_members if n[0] != "_"], cutoff=70)
+    others = [m for m in context.members if m.key != member.key and isinstance(m.symbol, Symbol)]
+    taken = {m.name for m in others if m.spelling is not None and not m.spelling.argument}
+    flag = member.key.startswith(f"{CAPABILITIES}.")
+    if flag or owner == CAPABILITIES:
+        fields = [n for n in _fields(context) if f"{CAPABILITIES}.{n}" not in taken]
+        near = like_member(leaf, fields, member.key)
+        if near is not None:
+            return f"{CAPABILITIES}.{near}"
+    names = [n for n in context.platform_members if n[0] != "_" and n not in taken]
+    if flag:
+        names = [n for n in names if _asks_plainly(context.platform_members[n])]
+    return like_member(leaf, names, member.key)
+
+
+def _asks_plainly(symbol: Symbol) -> bool:
+    """Tell whether a method asks yes or no about the platform itself, and of nothing else."""
+    given = symbol.signature.without_first().required() if symbol.signature is not None else ()
+    return symbol.kind in ("method", "classmethod", "staticmethod") and not given
 
 
 def _capability(context: Context, member: Member) -> str | None:
@@ -72,10 +92,7 @@ def _split(context: Context, member: Member, near: str | None) -> Mend | str:
     path = context.spelling_at(member.key)
     key = str(path[1]) if path else member.key
     if near is None:
-        return (
-            f"if the release does without it: left_at_default: "
-            f'[{{member: {member.key}, sglang: ">={context.release}", why: "…"}}]'
-        )
+        return _nothing_near(context, member, key)
     field = near.startswith(f"{CAPABILITIES}.")
     argument = {} if field else _argument(context, member, near)
     told: dict[str, Any] = {"field" if field else "method": near}
@@ -107,3 +124,28 @@ def _argument(context: Context, member: Member, near: str) -> dict[str, str]:
     asked = symbol.signature.without_first().required()
     leaf = member.key.rpartition(".")[2]
     return {asked[0]: leaf} if len(asked) == 1 else {}
+
+
+def _nothing_near(context: Context, member: Member, key: str) -> str:
+    """Say what to look at: to leave the key alone is no advice where that turns something off."""
+    left = f'left_at_default: [{{member: {member.key}, sglang: ">={context.release}", why: "…"}}]'
+    kind = "field" if member.key.startswith(f"{CAPABILITIES}.") else "method"
+    add = f'interface.{key}: add {{sglang: ">={context.release}", {kind}: …}}'
+    if kind == "field":
+        lost = (member.name.rpartition(".")[2], member.key.rpartition(".")[2])
+        like = [f for f in _fields(context) if any(shares_a_word(name, f) for name in lost)]
+        if like:
+            named = ", ".join(f"{CAPABILITIES}.{f}" for f in like)
+            return f"if it is one of {named} now: {add}; if the release does without it: {left}"
+    if _is_essential(context, member):
+        where = context.platform_class.location.file if context.platform_class else "its class"
+        return f"look in {where} for what upstream asks instead: {add}"
+    return f"if the release does without it: {left}"
+
+
+def _is_essential(context: Context, member: Member) -> bool:
+    """Tell whether upstream's default in its place would silently be another thing than ours."""
+    first, _, rest = member.key.partition(".")
+    alike = [m for m in context.members if m.key == member.key]  # one for each value of a profile
+    on = first == CAPABILITIES and any(m.content is True for m in alike)
+    return on or first in ESSENTIAL or (first == "kv_pool" and bool(rest))

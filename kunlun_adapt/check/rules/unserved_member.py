@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kunlun_adapt.check.alike_members import like_member
 from kunlun_adapt.check.context import Context, member_path
 from kunlun_adapt.check.keys import give, key_spelled
 from kunlun_adapt.check.left import left_alone
@@ -12,7 +13,6 @@ from kunlun_adapt.check.platform_body import (
     profiles_without,
     raising_members,
 )
-from kunlun_adapt.check.wording import nearest
 from kunlun_adapt.diagnostics import Finding, Position
 from kunlun_adapt.plan import PLATFORM
 
@@ -59,6 +59,6 @@ def _suggestion(context: Context, name: str, key: str | None, profiles: Sequence
     if key is not None:
         return f"`{give(key)}`, or left_at_default: add {{member: {key}, why: …}}"
     unspelled = [m.key for m in context.members if not m.name]
-    near = nearest(name, unspelled, cutoff=70)
+    near = like_member(name, unspelled)
     add = f"interface.{near}: add {{method: {name}}}" if near else f"methods: add {name}: …"
     return f"{add}, or left_at_default: add {{member: {name}, why: …}}"
