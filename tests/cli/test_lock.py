@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,7 @@ from kunlun_adapt.upstream import read_lock
 from tests.cli.conftest import ROOT, Edit, Run
 
 CONFLICT = "<<<<<<< HEAD\n"
+RELEASES = read_lock(ROOT / "adapt.lock").releases
 
 
 @pytest.fixture
@@ -30,18 +33,28 @@ def test_the_advice_on_a_broken_lock_is_one_that_works(
     before = (broken / "adapt.lock").read_bytes()
     result = run(*command, "--workspace", broken)
     assert result.exit_code == 2
-    assert "kunlun-adapt lock --sglang 0.5.17 --sglang 0.5.19 --sglang 0.5.23" in result.stderr
+    named = " ".join(f"--sglang {release}" for release in RELEASES)
+    assert f"kunlun-adapt lock {named}" in result.stderr
     assert (broken / "adapt.lock").read_bytes() == before
 
 
 @pytest.mark.upstream
 def test_lock_starts_anew_from_a_broken_lock(run: Run, broken: Path) -> None:
-    releases = ("0.5.17", "0.5.19", "0.5.23")
+    releases = ("0.5.17", "0.5.23")
     asked = [part for release in releases for part in ("--sglang", release)]
     result = run("lock", *asked, "--workspace", broken)
     assert result.exit_code == 0
-    assert "starting from an empty lock; the old one named 0.5.17, 0.5.19, 0.5.23" in result.stderr
-    assert (broken / "adapt.lock").read_bytes() == (ROOT / "adapt.lock").read_bytes()
+    assert f"starting from an empty lock; the old one named {', '.join(RELEASES)}" in result.stderr
+    assert rows_of(broken, releases) == rows_of(ROOT, releases)
+
+
+def rows_of(root: Path, releases: tuple[str, ...]) -> list[dict[str, Any]]:
+    """What a lock says of some releases, but where they have the bodies that others had."""
+    lines = (root / "adapt.lock").read_text(encoding="utf-8").splitlines()
+    rows = [row for row in map(json.loads, lines) if row.get("release") in releases]
+    for row in rows:
+        row.pop("bodies", None)
+    return rows
     assert read_lock(broken / "adapt.lock").releases == releases
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from kunlun_adapt.check import Context
 from kunlun_adapt.check.accepted import accepted
-from kunlun_adapt.check.rules import CLAIM_RULES, RELEASE_RULES
+from kunlun_adapt.check.rules import BOTH_RULES, CLAIM_RULES, RELEASE_RULES
 from kunlun_adapt.diagnostics import CODES, Finding, Severity
 from kunlun_adapt.evolve.diff.records import Aspect, Change, Item, Risk
 from kunlun_adapt.evolve.diff.sides import Sides, at_least
@@ -56,7 +56,7 @@ def findings_at(context: Context) -> tuple[Finding, ...]:
     What a workspace owes to itself whatever the release is left out: no migration mends it.
     """
     open_ = not context.platform_packages_missing
-    rules = (*CLAIM_RULES, *RELEASE_RULES) if open_ else CLAIM_RULES
+    rules = (*CLAIM_RULES, *RELEASE_RULES, *BOTH_RULES) if open_ else CLAIM_RULES
     said = [finding for rule in rules for finding in rule(context)]
     return tuple(sorted(dict.fromkeys(accepted(context, said)), key=lambda f: f.sort_key))
 
