@@ -44,7 +44,7 @@ from kunlun_adapt.evolve.retarget import (
 )
 from kunlun_adapt.evolve.retarget.report import account_lines, as_body, render
 from kunlun_adapt.locate import is_installed
-from kunlun_adapt.upstream import open_release
+from kunlun_adapt.upstream import ReleaseError, open_release
 from kunlun_adapt.upstream.following import FollowingResolver
 
 
@@ -160,7 +160,7 @@ def _opener(offline: bool, quiet: bool) -> Callable[[str], FollowingResolver]:
     def opened(version: str) -> FollowingResolver:
         try:
             return FollowingResolver(open_release(version, offline=True))
-        except Exception:
+        except ReleaseError:
             if offline:
                 raise
         return FollowingResolver(obtain(version, offline=False, quiet=quiet))
