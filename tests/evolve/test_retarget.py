@@ -188,6 +188,7 @@ def test_every_automatic_edit_is_right(folder: Path, start: str, release: str, l
             assert rate.is_certain, (account.binding, rate)
 
 
+@pytest.mark.full
 def test_old_releases_keep_working(folder: Path) -> None:
     done = run(folder, "0.5.17", "0.5.19", proposals=True).done
     old, new = done.after
