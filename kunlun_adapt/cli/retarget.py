@@ -46,6 +46,7 @@ from kunlun_adapt.evolve.retarget.report import account_lines, as_body, render
 from kunlun_adapt.locate import is_installed
 from kunlun_adapt.upstream import ReleaseError, open_release
 from kunlun_adapt.upstream.following import FollowingResolver
+from kunlun_adapt.upstream.index.ahead import made_ahead
 
 
 def retarget(
@@ -119,7 +120,11 @@ def retarget(
         releases = releases_for(claimed, held, Version(new.version), _opener(offline, quiet))
         _say_what_is_missing(releases, quiet)
         named = None if workspace is None else str(workspace)
-        with working(f"sglang {new.version}", quiet=quiet or asks) as progress:
+        others = [r.version for r in (*releases.known, *releases.between)]
+        with (
+            made_ahead(others),
+            working(f"sglang {new.version}", quiet=quiet or asks) as progress,
+        ):
             done = carry(
                 Job(
                     root=root,
