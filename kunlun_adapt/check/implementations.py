@@ -191,8 +191,9 @@ class Implementations:
             symbol = self._facts.resolve(".".join([module, *parts]))
             statement = self._facts.statement(symbol) if isinstance(symbol, Symbol) else None
             return statement if isinstance(statement, ast.FunctionDef) else None
-        plain = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not parts[1:]
-        return node if plain else None  # type: ignore[return-value]  # narrowed by `plain`
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not parts[1:]:
+            return node
+        return None
 
     def _absent(self, module: str, found: Module, names: list[str], path: str, steps: int) -> Found:
         for source in found.stars if steps else []:

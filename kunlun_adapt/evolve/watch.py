@@ -18,6 +18,7 @@ from kunlun_adapt.documents import Catalog
 from kunlun_adapt.upstream import Lock, Missing, Release, Resolver, Symbol, open_release
 from kunlun_adapt.upstream.errors import ReleaseError
 from kunlun_adapt.upstream.git_history import Commit, commits_between
+from kunlun_adapt.upstream.git_store import GitStore
 
 GONE = ("KA101", "KA102", "KA103")
 """That a name is no longer where it is looked up: which of them, depends on where it is now."""
@@ -147,8 +148,8 @@ class _History:
 
     def point(self, revision: str) -> Point:
         release = self._open(revision)
-        commit: str = release.store.commit  # type: ignore[attr-defined]
-        return Point(revision, commit, release.version)
+        assert isinstance(release.store, GitStore)  # what `git:` opens
+        return Point(revision, release.store.commit, release.version)
 
     def _open(self, revision: str) -> Release:
         stated = f"@{self._version}" if self._version else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from kunlun_adapt.evolve.adopt.effects import Effects
@@ -52,8 +53,9 @@ class Calls(Effects):
         self._kept: list[object] = []
         self.classes: list[Value] = []
 
+    @abstractmethod
     def block(self, body: list[ast.stmt], scope: Scope) -> str | None:
-        raise NotImplementedError
+        """Read statements, and tell how they end."""
 
     def called_value(self, node: ast.Call, scope: Scope) -> Value:
         """Evaluate a call, and keep what it changes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 
 from kunlun_adapt.evolve.adopt.events import Event, How, Place
 from kunlun_adapt.evolve.adopt.expressions import UPSTREAM
@@ -31,10 +32,11 @@ class Entries(LibraryCalls):
 
     stand_ins: list[tuple[Value, str]]
 
+    @abstractmethod
     def set_attribute(
         self, held: Value, name: str | None, value: Value, node: ast.AST, scope: Scope
     ) -> None:
-        raise NotImplementedError
+        """Assign an attribute."""
 
     def set_entry(self, held: Value, key: Value, value: Value, node: ast.AST, scope: Scope) -> None:
         """Assign an entry: of a container of the plugin's, of sys.modules or of upstream's."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,7 +50,7 @@ _ORDER: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 }
 
 
-class Expressions(Track):
+class Expressions(Track, ABC):
     """Evaluates what does not call anything; calls are left to a derived class."""
 
     def value(self, node: ast.expr | None, scope: Scope) -> Value:
@@ -59,14 +60,17 @@ class Expressions(Track):
         read: Callable[[Any, Scope], Value] | None = getattr(self, f"_{type(node).__name__}", None)
         return read(node, scope) if read is not None else Unknown("an expression of this kind")
 
+    @abstractmethod
     def called_value(self, node: ast.Call, scope: Scope) -> Value:
-        raise NotImplementedError
+        """Evaluate a call."""
 
+    @abstractmethod
     def run_module(self, name: str) -> None:
-        raise NotImplementedError
+        """Read a module of the plugin's, once."""
 
+    @abstractmethod
     def package_path(self, module: str) -> Value:
-        raise NotImplementedError
+        """Return what `__path__` of a package holds."""
 
     def is_object(self, name: str) -> bool:
         """Tell whether an imported name is a module, a class or a function."""
@@ -382,8 +386,9 @@ class Expressions(Track):
     def _Call(self, node: ast.Call, scope: Scope) -> Value:
         return self.called_value(node, scope)
 
+    @abstractmethod
     def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
-        raise NotImplementedError
+        """Give a target a value."""
 
     def imported(self, name: str) -> Value:
         """Return the module of a dotted name, of the plugin or not."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from abc import abstractmethod
 
 from kunlun_adapt.evolve.adopt.expressions import MOST_ITEMS
 from kunlun_adapt.evolve.adopt.plain_calls import PlainCalls
@@ -35,9 +36,9 @@ _FOUND = "class ModuleInfo:\n    module_finder: object\n    name: str\n    ispkg
 class LibraryCalls(PlainCalls):
     """Evaluates what the standard library would answer about the plugin itself."""
 
+    @abstractmethod
     def call(self, callee: Value, args: list[Value], node: ast.AST, scope: Scope) -> Value:
         """Call a value with positional arguments."""
-        raise NotImplementedError
 
     def library_call(
         self,
