@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,21 +23,12 @@ from kunlun_adapt.cli.common import (
     remark,
     working,
 )
+from kunlun_adapt.cli.reports import Format, Output, ReportFormat, format_for
 from kunlun_adapt.cli.writing import need_folder, write_whole
 from kunlun_adapt.evolve.diff import FeatureDiff, feature_diff
-from kunlun_adapt.evolve.diff.families import OFFERED, unknown_family
 from kunlun_adapt.evolve.diff.text import render_markdown, render_text, summary
+from kunlun_adapt.evolve.families import OFFERED, unknown_family
 from kunlun_adapt.upstream.following import FollowingResolver
-
-
-class Format(str, Enum):
-    """How the Feature Diff is written."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    JSON = "json"
-    HTML = "html"
-
 
 _RELEASE = "A version, a wheel, a folder, git:PATH@REV, or 'installed'."
 
@@ -50,23 +39,8 @@ def diff(
     ],
     new: Annotated[str, typer.Argument(metavar="NEW", help="The release to go to.")],
     workspace: Workspace = None,
-    format: Annotated[
-        Format | None,
-        typer.Option(
-            "--format",
-            help="Output format. Default: by the ending of --output (.md, .json, .html), or text.",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Write the result to this file, not to stdout.",
-            show_default=False,
-        ),
-    ] = None,
+    format: ReportFormat = None,
+    output: Output = None,
     family: Annotated[
         list[str] | None,
         typer.Option(
@@ -107,7 +81,7 @@ def diff(
 
       kunlun-adapt diff 0.5.19 git:~/sglang@main --check --quiet
     """
-    shape = _format(format, output)
+    shape = format_for(format, output)
     if output is not None and str(output) == "-":
         output = None
     with cannot():
@@ -146,28 +120,6 @@ def diff(
                 remark(f"written to {output}: {summary(chosen)}")
     if check and chosen.open_items:
         raise typer.Exit(EXIT_FINDINGS)
-
-
-_ENDINGS = {
-    ".md": Format.MARKDOWN,
-    ".json": Format.JSON,
-    ".html": Format.HTML,
-    ".txt": Format.TEXT,
-    "": Format.TEXT,
-}
-
-
-def _format(given: Format | None, output: Path | None) -> Format:
-    """Raises BadParameter for an ending that names no format, where none is given."""
-    if given is not None or output is None:
-        return given or Format.TEXT
-    found = _ENDINGS.get(output.suffix.lower())
-    if found is None:
-        known = ", ".join(filter(None, _ENDINGS))
-        raise typer.BadParameter(
-            f"--output: {output.suffix} names no format ({known} do): give --format"
-        )
-    return found
 
 
 def _newer(old: str, new: str) -> bool:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-from enum import Enum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -26,9 +24,10 @@ from kunlun_adapt.cli.common import (
     remark,
     working,
 )
+from kunlun_adapt.cli.reports import Format, Output, ReportFormat, format_for
 from kunlun_adapt.cli.writing import need_folder, write_whole
 from kunlun_adapt.diagnostics import AdaptError
-from kunlun_adapt.evolve.diff.families import unknown_family
+from kunlun_adapt.evolve.families import unknown_family
 from kunlun_adapt.evolve.matrix import Job, Matrix, State, check_all, joined, shown_releases
 from kunlun_adapt.evolve.matrix.text import (
     counts_markdown,
@@ -37,24 +36,6 @@ from kunlun_adapt.evolve.matrix.text import (
     render_text,
     summary,
 )
-
-
-class Format(str, Enum):
-    """How the matrix is written."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    JSON = "json"
-    HTML = "html"
-
-
-_ENDINGS = {
-    ".md": Format.MARKDOWN,
-    ".json": Format.JSON,
-    ".html": Format.HTML,
-    ".txt": Format.TEXT,
-    "": Format.TEXT,
-}
 
 
 def matrix(
@@ -71,23 +52,8 @@ def matrix(
         ),
     ] = None,
     workspace: Workspace = None,
-    format: Annotated[
-        Format | None,
-        typer.Option(
-            "--format",
-            help="Output format. Default: by the ending of --output (.md, .json, .html), or text.",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Write the result to this file, not to stdout.",
-            show_default=False,
-        ),
-    ] = None,
+    format: ReportFormat = None,
+    output: Output = None,
     family: Annotated[
         list[str] | None,
         typer.Option(
@@ -150,7 +116,7 @@ def matrix(
 
       kunlun-adapt matrix --counts --format markdown
     """
-    chosen = _format(format, output)
+    chosen = format_for(format, output)
     if output is not None and str(output) == "-":
         output = None
     if counts and chosen is Format.HTML:
@@ -198,19 +164,6 @@ def matrix(
             )
     if shown.broken:
         raise typer.Exit(EXIT_FINDINGS)
-
-
-def _format(given: Format | None, output: Path | None) -> Format:
-    """Raises BadParameter for an ending that names no format, where none is given."""
-    if given is not None or output is None:
-        return given or Format.TEXT
-    found = _ENDINGS.get(output.suffix.lower())
-    if found is None:
-        known = ", ".join(filter(None, _ENDINGS))
-        raise typer.BadParameter(
-            f"--output: {output.suffix} names no format ({known} do): give --format"
-        )
-    return found
 
 
 def _rendered(

@@ -27,6 +27,7 @@ from kunlun_adapt.cli.common import (
     terminal,
     working,
 )
+from kunlun_adapt.cli.reports import Output
 from kunlun_adapt.cli.writing import need_folder, write_whole
 from kunlun_adapt.diagnostics import (
     CODES,
@@ -69,15 +70,7 @@ def validate(
     sglang: Releases = None,
     workspace: Workspace = None,
     format: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.TEXT,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Write the result to this file, not to stdout.",
-            show_default=False,
-        ),
-    ] = None,
+    output: Output = None,
     select: Annotated[
         list[str] | None,
         typer.Option(
