@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kunlun_adapt.evolve.adopt.entries import Entries
 from kunlun_adapt.evolve.adopt.events import Condition, Event, How, Place
-from kunlun_adapt.evolve.adopt.expressions import HOOK_TYPES, UPSTREAM
+from kunlun_adapt.evolve.adopt.expressions import UPSTREAM
 from kunlun_adapt.evolve.adopt.values import (
     ClassValue,
     Const,
@@ -23,6 +23,7 @@ from kunlun_adapt.evolve.adopt.values import (
     Wrapped,
     text_of,
 )
+from kunlun_adapt.plan import WRAPPING
 
 if TYPE_CHECKING:
     from kunlun_adapt.evolve.adopt.sources import Sources
@@ -255,7 +256,7 @@ class Effects(Entries):
     def _hook(self, given: dict[str, Value], node: ast.AST, place: Place) -> Value:
         kind = given.get("hook_type")
         named = kind.name.rpartition(".")[2].lower() if isinstance(kind, External) else "after"
-        known = kind is None or (isinstance(kind, External) and named in HOOK_TYPES)
+        known = kind is None or (isinstance(kind, External) and named in WRAPPING)
         target = given.get("target")
         if not known:
             shown = ast.unparse(node)[:100] if isinstance(node, ast.expr) else "a hook"

@@ -28,11 +28,11 @@ from kunlun_adapt.evolve.adopt.values import (
     same,
     truth,
 )
+from kunlun_adapt.plan import WRAPPING
 
 UPSTREAM = "sglang"
 MOST_TEXT = 4096
 MOST_ITEMS = 20_000
-HOOK_TYPES = ("before", "after", "around", "replace")
 _BUILTINS = frozenset(dir(builtins))
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -408,7 +408,7 @@ class Expressions(Track, ABC):
         if isinstance(value, Const) and isinstance(value.value, str):
             return [Const(c) for c in value.value]
         if isinstance(value, External) and value.name.startswith(f"{UPSTREAM}."):
-            kinds = HOOK_TYPES if value.name.endswith(".HookType") else ()
+            kinds = WRAPPING if value.name.endswith(".HookType") else ()
             return [External(f"{value.name}.{kind.upper()}") for kind in kinds] or None
         if isinstance(value, ClassValue) and value.bases:  # an enumeration
             outside = [b.name for b in value.mro() if isinstance(b, External)]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kunlun_adapt.check import Context
+from kunlun_adapt.check.patches import WRAPPERS
 from kunlun_adapt.diagnostics import Finding, ItemChange, Severity
 from kunlun_adapt.evolve.retarget.holding import symbol_of
 from kunlun_adapt.evolve.retarget.parts import Part, merged
@@ -20,9 +21,6 @@ from kunlun_adapt.upstream.following import FollowingResolver
 
 ASKS_THE_PLATFORM = ("current_platform", "is_out_of_tree", "PlatformCapabilities")
 """What a body reads that asks the platform: a hook on it may be answered twice."""
-
-BESIDE = ("before", "after", "around")
-"""The hooks that count on what upstream's body does; the others stand for it."""
 
 
 def account_of(work: Work, context: Context, context_of: Callable[[str], Context]) -> None:
@@ -87,7 +85,7 @@ def account_of(work: Work, context: Context, context_of: Callable[[str], Context
 def _other_body(work: Work, context: Context) -> str | None:
     """Say from where on what a hook works with does not do what it did, None where it does."""
     group, item = work.group, work.group.entry.item
-    if not isinstance(item, HookBinding) or item.hook.type not in BESIDE:
+    if not isinstance(item, HookBinding) or item.hook.type not in WRAPPERS:
         return None
     now = symbol_of(context, group.entry, group.entry.with_values(merged(work.parts)[0]))
     was = group.way[0].resolve(str(group.entry.stated.get("target")))

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from kunlun_adapt.check.taken_for import LONG, SMALL
 from kunlun_adapt.evolve.retarget.company import Company, Users, company
 from kunlun_adapt.upstream import Suggestion, Symbol
 from kunlun_adapt.upstream.body_text import BodyText, without_docstring
@@ -19,10 +20,6 @@ Name = Literal["same name", "same name, other class", "other name"]
 Body = Literal["same body", "similar body", "other body", "small body", "no body"]
 Parameters = Literal["same parameters", "more parameters", "other parameters", "no parameters"]
 
-SMALL = 40
-"""A body of fewer nodes than this is as another one by chance."""
-LONG = 60
-"""A value with a shorter text is as another one by chance."""
 SIMILAR = 0.6
 GRAM = 4
 CLEAR = 0.1
