@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from kunlun_adapt.upstream.syntax import last_name
+
 CONCRETE = {
     "None", "bool", "bytes", "device", "dict", "dtype", "float", "frozenset", "int", "list", "set",
     "str", "tuple",
@@ -38,11 +40,11 @@ def types_of(node: ast.expr) -> set[str] | None:
         return _all([node.left, node.right])
     if isinstance(node, ast.Subscript):
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        head = _leaf(node.value)
+        head = last_name(node.value)
         if head == "Optional":
             return _all([*items, ast.Constant(None)])
         return _all(items) if head == "Union" else types_of(node.value)
-    name = _SAME.get(_leaf(node), _leaf(node))
+    name = _SAME.get(last_name(node), last_name(node))
     return {name} if name in CONCRETE else None
 
 
@@ -54,9 +56,3 @@ def _all(items: list[ast.expr]) -> set[str] | None:
             return None
         found |= types
     return found
-
-
-def _leaf(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""

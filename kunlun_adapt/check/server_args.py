@@ -17,6 +17,7 @@ from kunlun_adapt.check.wording import did_you_mean
 from kunlun_adapt.documents import ServerArg, in_range
 from kunlun_adapt.upstream import Resolver, Symbol
 from kunlun_adapt.upstream.code import code_digest
+from kunlun_adapt.upstream.syntax import last_name
 
 CLASS = "sglang.srt.server_args.ServerArgs"
 ALWAYS = "model_path"
@@ -159,7 +160,7 @@ def _unwrapped(annotation: ast.expr) -> tuple[ast.expr, list[ast.expr]]:
             annotation = ast.parse(annotation.value, mode="eval").body
         except SyntaxError:
             return annotation, []
-    if isinstance(annotation, ast.Subscript) and _leaf(annotation.value) in _WRAPPERS:
+    if isinstance(annotation, ast.Subscript) and last_name(annotation.value) in _WRAPPERS:
         inside = annotation.slice
         if isinstance(inside, ast.Tuple) and inside.elts:
             return inside.elts[0], inside.elts[1:]
@@ -174,7 +175,7 @@ def _types(node: ast.expr) -> tuple[set[str], tuple[Any, ...] | None]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return _union([node.left, node.right])
     if isinstance(node, ast.Subscript):
-        head, inside = _leaf(node.value), node.slice
+        head, inside = last_name(node.value), node.slice
         items = inside.elts if isinstance(inside, ast.Tuple) else [inside]
         if head == "Literal":
             values = tuple(i.value for i in items if isinstance(i, ast.Constant))
@@ -186,7 +187,7 @@ def _types(node: ast.expr) -> tuple[set[str], tuple[Any, ...] | None]:
         if head == "Union":
             return _union(items)
         return _types(node.value)
-    name = _leaf(node)
+    name = last_name(node)
     name = _NAMES.get(name, name)
     return ({name}, None) if name in PLAIN else (set(), None)
 
@@ -199,12 +200,6 @@ def _union(items: list[ast.expr]) -> tuple[set[str], tuple[Any, ...] | None]:
     plain = [t for t, values in found if values is None and t != {"None"}]
     listed = [values for _, values in found if values is not None]
     return types, tuple(v for values in listed for v in values) if listed and not plain else None
-
-
-def _leaf(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _choices(context: Context, field: Symbol, extra: ast.expr) -> tuple[Any, ...] | None:

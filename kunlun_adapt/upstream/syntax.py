@@ -89,6 +89,13 @@ def dotted(node: ast.expr) -> str | None:
     return ".".join(reversed(parts))
 
 
+def last_name(node: ast.expr) -> str:
+    """The last part of the name that an expression spells (`c` of `a().b.c`), or an empty text."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def base_name(node: ast.expr) -> str | None:
     """The dotted name of a base class, seen through `Base[T]`; None for any other expression."""
     return dotted(node.value) if isinstance(node, ast.Subscript) else dotted(node)

@@ -42,7 +42,7 @@ def fields_of(resolver: Resolver, class_path: str) -> Table:
 def _field(resolver: Resolver, table: ModuleTable, node: ast.AnnAssign, at: Location) -> Item:
     annotation = _parsed(node.annotation)
     extras: list[ast.expr] = []
-    if isinstance(annotation, ast.Subscript) and _leaf(annotation.value) in _WRAPPERS:
+    if isinstance(annotation, ast.Subscript) and syntax.last_name(annotation.value) in _WRAPPERS:
         inside = annotation.slice
         items = inside.elts if isinstance(inside, ast.Tuple) else [inside]
         annotation, extras = _parsed(items[0]), list(items[1:])
@@ -59,7 +59,7 @@ def _field(resolver: Resolver, table: ModuleTable, node: ast.AnnAssign, at: Loca
 
 def _default(value: ast.expr) -> str:
     """The default as one would say it: the factory's result, where a call only wraps it."""
-    if isinstance(value, ast.Call) and _leaf(value.func) == "field":
+    if isinstance(value, ast.Call) and syntax.last_name(value.func) == "field":
         for keyword in value.keywords:
             if keyword.arg in ("default", "default_factory"):
                 return ast.unparse(keyword.value)
@@ -96,9 +96,3 @@ def _parsed(node: ast.expr) -> ast.expr:
         except SyntaxError:
             return node
     return node
-
-
-def _leaf(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
