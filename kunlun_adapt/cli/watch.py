@@ -27,6 +27,7 @@ from kunlun_adapt.cli.validate import FailOn
 from kunlun_adapt.diagnostics import Severity
 from kunlun_adapt.evolve.watch import Broken, Point, Watched
 from kunlun_adapt.evolve.watch import watch as watch_history
+from kunlun_adapt.upstream.git_history import Commit
 
 SHORT = 12
 
@@ -108,17 +109,25 @@ def watch(
 
 def _text(found: Watched) -> Iterator[str]:
     yield f"{_point(found.since)} to {_point(found.until)}: {_count(found)}"
-    for (before, commit), items in groupby(found.broken, lambda b: (b.before, b.commit)):
+    for (before, commit, merge), items in groupby(
+        found.broken, lambda b: (b.before, b.commit, b.merge)
+    ):
         yield ""
         if commit is not None:
-            kind = "merge " if commit.merge else ""
-            yield f"{kind}{commit.hash[:SHORT]} {commit.date} {commit.author}: {commit.subject}"
+            yield _commit(commit)
+            if merge is not None:
+                yield f"  came with {_commit(merge)}"
         elif before:
             yield f"broken at {found.since.revision} already"
         else:
             yield "no commit alone shows it (it was broken, mended and broken, or lies elsewhere)"
         for item in items:
             yield from _item(item)
+
+
+def _commit(commit: Commit) -> str:
+    kind = "merge " if commit.merge else ""
+    return f"{kind}{commit.hash[:SHORT]} {commit.date} {commit.author}: {commit.subject}"
 
 
 def _item(item: Broken) -> Iterator[str]:

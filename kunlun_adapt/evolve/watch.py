@@ -17,7 +17,7 @@ from kunlun_adapt.diagnostics import AdaptError, Finding, Severity
 from kunlun_adapt.documents import Catalog
 from kunlun_adapt.upstream import Lock, Missing, Release, Resolver, Symbol, open_release
 from kunlun_adapt.upstream.errors import ReleaseError
-from kunlun_adapt.upstream.git_history import Commit, commits_between
+from kunlun_adapt.upstream.git_history import Commit, commits_between, common_ancestor
 from kunlun_adapt.upstream.git_store import GitStore
 
 GONE = ("KA101", "KA102", "KA103")
@@ -46,13 +46,15 @@ class Point:
 class Broken:
     """What is wrong at the end of a history, and the commit that made it so.
 
-    `before` says that it was so at its start; then there is no commit. `tried` counts the
-    commits that were looked at, of `among` that touched the files in question.
+    `before` says that it was so at its start; then there is no commit. `merge` is the merge that
+    brought the commit into the history of the end, where one did. `tried` counts the commits that
+    were looked at, of `among` that touched the files in question.
     """
 
     finding: Finding
     commit: Commit | None
     before: bool
+    merge: Commit | None = None
     tried: int = 0
     among: int = 0
 
@@ -62,6 +64,7 @@ class Broken:
             **self.finding.to_json(),
             "broken_before": self.before,
             "commit": self.commit.to_json() if self.commit else None,
+            "brought_by": self.merge.to_json() if self.merge else None,
         }
 
 
@@ -111,13 +114,15 @@ def watch(
         say(finding.binding or finding.target or finding.code, number / len(found))
         twins = [f for _, f in found if _key(f) == _key(finding)]
         broken.append(_broken(history, start, end, rule, finding, alone=len(twins) == 1))
-    broken.sort(
-        key=lambda b: (
-            not b.before,
-            order.get(b.commit.hash, len(order)) if b.commit else -1,
-            b.finding.sort_key,
-        )
-    )
+
+    def age(item: Broken) -> tuple[int, str, str]:
+        commit = item.commit
+        if commit is None:
+            return -1, "", ""
+        brought = item.merge or commit
+        return order.get(brought.hash, len(order)), commit.date, commit.hash
+
+    broken.sort(key=lambda item: (not item.before, age(item), item.finding.sort_key))
     return Watched(start, end, tuple(broken))
 
 
@@ -206,7 +211,35 @@ def _broken(
         commit = _first_bad(near, bad, tried)
     elif finding.target is not None:
         commit = _last_break(history, near, commit, end, files, finding.target, bad, tried)
-    return Broken(finding, commit, False, len(tried), len(near))
+    culprit = _behind(history.repository, commit, files, bad, tried) if commit else None
+    merge = commit if culprit is not commit else None
+    return Broken(finding, culprit, False, merge, len(tried), len(near))
+
+
+def _behind(
+    repository: Path,
+    commit: Commit,
+    files: list[str],
+    bad: Callable[[str], bool],
+    tried: set[str],
+) -> Commit:
+    """Return the commit of a merged branch that broke it, or the merge itself.
+
+    It is the merge where no branch of it is bad at its end and good where it left.
+    """
+    own, *merged = commit.parents or ("",)
+    for parent in merged:
+        left = common_ancestor(repository, own, parent)
+        if left is None or not _safely(bad, parent) or _safely(bad, left):
+            continue
+        for near in (
+            commits_between(repository, left, parent, files),
+            commits_between(repository, left, parent),
+        ):
+            found = _first_bad(near, bad, tried)
+            if found is not None:
+                return _behind(repository, found, files, bad, tried)
+    return commit
 
 
 def _last_break(
@@ -233,7 +266,7 @@ def _last_break(
     order = [commit for commit in near if commit.hash in mends][-MENDS:]
     for commit in reversed(order):
         tried.add(commit.hash)
-        if not _is_bad(bad, commit):
+        if not _safely(bad, commit.hash):
             later = near[near.index(commit) + 1 :]
             return _first_bad(later, bad, tried) or found
     return found
@@ -250,7 +283,7 @@ def _first_bad(
 
     def fails(index: int) -> bool:
         tried.add(commits[index].hash)
-        return _is_bad(bad, commits[index])
+        return _safely(bad, commits[index].hash)
 
     low, high = -1, len(commits) - 1
     if high < 0 or not fails(high):
@@ -261,9 +294,9 @@ def _first_bad(
     return commits[high]
 
 
-def _is_bad(bad: Callable[[str], bool], commit: Commit) -> bool:
+def _safely(bad: Callable[[str], bool], commit: str) -> bool:
     try:
-        return bad(commit.hash)
+        return bad(commit)
     except ReleaseError:
         return False  # a commit that holds no release breaks no binding of one
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kunlun_adapt.upstream.git_store import run_git
+from kunlun_adapt.upstream.git_run import run_git
 from kunlun_adapt.upstream.stores import PACKAGE
 
 _FIELDS = "%H%x00%P%x00%cs%x00%an%x00%s%x00%x00"
@@ -15,13 +15,18 @@ _FIELDS = "%H%x00%P%x00%cs%x00%an%x00%s%x00%x00"
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit; `merge` tells one that brings several along."""
+    """One commit."""
 
     hash: str
     date: str
     author: str
     subject: str
-    merge: bool = False
+    parents: tuple[str, ...] = ()
+
+    @property
+    def merge(self) -> bool:
+        """Whether it brings others along."""
+        return len(self.parents) > 1
 
     def to_json(self) -> dict[str, str | bool]:
         """A JSON object."""
@@ -71,7 +76,7 @@ def commits_between(
         if len(fields) == 5:
             name, parents, date, author, subject = fields
             found.append(
-                Commit(name, date, _plain(author), _plain(subject), len(parents.split()) > 1)
+                Commit(name, date, _plain(author), _plain(subject), tuple(parents.split()))
             )
     return tuple(found)
 
@@ -84,3 +89,9 @@ def _word(name: str) -> str:
 def _plain(text: str) -> str:
     """A text of a stranger's without what a terminal would obey."""
     return "".join(character if character.isprintable() else " " for character in text).strip()
+
+
+def common_ancestor(repository: Path, one: str, other: str) -> str | None:
+    """The newest commit that two full hashes have in common, or None."""
+    found = run_git(repository, "merge-base", one, other, fails=True)
+    return found.decode("ascii", "replace").strip() or None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import threading
@@ -10,13 +9,10 @@ import weakref
 from collections.abc import Iterable
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
-
 from kunlun_adapt.upstream.errors import ReleaseError
+from kunlun_adapt.upstream.git_run import run_git, start_git
+from kunlun_adapt.upstream.git_version import version_at
 from kunlun_adapt.upstream.stores import MAX_FILE_BYTES, MAX_MEMBERS, PACKAGE, parents, unsafe
-
-_TIMEOUT = 120
-"""Seconds for one git command; listing a tree of SGLang takes well below one."""
 
 _LINKS = ("120000", "160000")
 """Modes of symbolic links and submodules, which hold no source text."""
@@ -72,17 +68,8 @@ class GitStore:
         return {}
 
     def stated_version(self) -> str | None:
-        """The version of the nearest tag below, or None; `0.5.19+30.g1f2e3d4` is 30 commits on."""
-        arguments = ("describe", "--tags", "--long", "--match", "v[0-9]*", self.commit)
-        found = run_git(self._repository, *arguments, fails=True)
-        match = re.fullmatch(r"(.+)-(\d+)-(g[0-9a-f]+)", found.decode("utf-8", "replace").strip())
-        if match is None:
-            return None
-        try:
-            tag = Version(match[1])
-        except InvalidVersion:
-            return None
-        return str(tag) if match[2] == "0" else f"{tag.public}+{match[2]}.{match[3]}"
+        """The version of the code at the commit, or None where no tag tells."""
+        return version_at(self._repository, self.commit)
 
     def read(self, path: str) -> bytes | None:
         blob = self._blobs.get(path)
@@ -111,7 +98,7 @@ class GitStore:
     def _blob(self, name: str) -> bytes | None:
         """One object through a reader that stays open: a process per file would cost a minute."""
         if self._reader is None or self._reader.poll() is not None:
-            self._reader = _start(
+            self._reader = start_git(
                 self._repository, "cat-file", "--batch", stderr=subprocess.DEVNULL
             )
             weakref.finalize(self, _end, self._reader)
@@ -129,51 +116,6 @@ class GitStore:
         except (OSError, ValueError):
             return None
         return data if len(data) == size else None
-
-
-def run_git(repository: Path, *arguments: str, fails: bool = False) -> bytes:
-    """What a git command prints; empty where it may fail and does. Raises ReleaseError."""
-    process = _start(repository, *arguments)
-    try:
-        text, complaint = process.communicate(timeout=_TIMEOUT)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        raise ReleaseError(
-            f"git {arguments[0]} in {repository} takes too long",
-            "check the repository with `git status`",
-        ) from None
-    if process.returncode == 0:
-        return text
-    if fails:
-        return b""
-    said = complaint.decode("utf-8", "replace").strip().splitlines()
-    raise ReleaseError(
-        f"git cannot read {repository}: {said[0] if said else 'it gives no reason'}",
-        "give the path of a git repository that `git -C PATH log` can read",
-    )
-
-
-def _start(
-    repository: Path, *arguments: str, stderr: int = subprocess.PIPE
-) -> subprocess.Popen[bytes]:
-    # A partial clone would ask the network for what it lacks; a prompt would hang.
-    environment = {
-        **os.environ,
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-    }
-    try:
-        return subprocess.Popen(
-            ["git", "-C", str(repository), *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            env=environment,
-        )
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the revision
-        raise ReleaseError(f"git cannot be run: {error}", "install git") from error
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

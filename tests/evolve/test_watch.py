@@ -136,15 +136,64 @@ def test_what_was_broken_before_has_no_commit(history: History) -> None:
     assert [(item.before, item.commit) for item in found.broken] == [(True, None)]
 
 
-def test_a_merge_is_the_commit_that_brought_it(history: History) -> None:
+def test_a_commit_that_a_merge_brought_is_named_with_the_merge(history: History) -> None:
+    """A fork of upstream merges its main line: the cause lies among hundreds of its commits."""
     git(history.path, "checkout", "-q", "-b", "feature")
-    history.edit(COMMON, "def set_affinity", "def pin_worker", "Rename on a branch")
+    history.noise()
+    renamed = history.edit(COMMON, "def set_affinity", "def pin_worker", "Rename on a branch")
+    history.noise()
     git(history.path, "checkout", "-q", "main")
     history.noise(KERNEL)
     git(history.path, "merge", "-q", "--no-ff", "-m", "Merge feature", "feature")
+    history.noise(KERNEL)
     (item,) = history.watch().broken
-    assert item.commit is not None
-    assert (item.commit.subject, item.commit.merge) == ("Merge feature", True)
+    assert item.commit is not None and item.merge is not None
+    assert (item.commit.hash, item.commit.merge) == (renamed, False)
+    assert (item.merge.subject, item.merge.merge) == ("Merge feature", True)
+    assert item.to_json()["brought_by"]["subject"] == "Merge feature"
+
+
+def test_the_command_shows_the_merge_under_the_commit(history: History, run: Run) -> None:
+    git(history.path, "checkout", "-q", "-b", "feature")
+    renamed = history.edit(COMMON, "def set_affinity", "def pin_worker", "Rename on a branch")
+    git(history.path, "checkout", "-q", "main")
+    history.noise(KERNEL)
+    git(history.path, "merge", "-q", "--no-ff", "-m", "Merge feature", "feature")
+    merge = git(history.path, "rev-parse", "HEAD")
+    workspace = str(history.bench.root / "workspace")
+    history.bench.catalog()  # writes it
+    result = run("watch", str(history.path), "--since", "v0.5.19", "--workspace", workspace)
+    assert result.exit_code == 1
+    heading, came, *_ = result.stdout.partition(renamed[:12])[2].splitlines()
+    assert heading.endswith(" A: Rename on a branch")
+    assert came.startswith(f"  came with merge {merge[:12]} ") and came.endswith("Merge feature")
+
+
+def test_a_merge_within_a_merge(history: History) -> None:
+    git(history.path, "checkout", "-q", "-b", "inner")
+    renamed = history.edit(COMMON, "def set_affinity", "def pin_worker", "Rename on a branch")
+    git(history.path, "checkout", "-q", "-b", "outer", "main")
+    history.noise(KERNEL)
+    for into, branch in (("outer", "inner"), ("main", "outer")):
+        git(history.path, "checkout", "-q", into)
+        git(history.path, "merge", "-q", "--no-ff", "-m", f"Merge {branch}", branch)
+    (item,) = history.watch().broken
+    assert item.commit is not None and item.merge is not None
+    assert (item.commit.hash, item.merge.subject) == (renamed, "Merge outer")
+
+
+def test_a_merge_that_no_branch_explains_is_named_itself(history: History) -> None:
+    """Neither branch lacks the function; who merged them took it out."""
+    git(history.path, "checkout", "-q", "-b", "feature")
+    history.noise(KERNEL)
+    git(history.path, "checkout", "-q", "main")
+    history.noise()
+    git(history.path, "merge", "-q", "--no-commit", "--no-ff", "feature")
+    history.edit(COMMON, "def set_affinity", "def pin_worker", "Merge feature badly")
+    (item,) = history.watch().broken
+    assert item.commit is not None and item.merge is None
+    assert (item.commit.subject, item.commit.merge) == ("Merge feature badly", True)
+    assert item.to_json()["brought_by"] is None
 
 
 def test_a_cause_in_a_file_that_nobody_would_look_at_is_found(history: History) -> None:
