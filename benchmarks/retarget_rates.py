@@ -30,6 +30,7 @@ from kunlun_adapt.upstream import Symbol, open_release
 from kunlun_adapt.upstream.following import FollowingResolver
 
 PAIRS = (
+    *("0.5.1:0.5.3", "0.5.3:0.5.5", "0.5.5:0.5.7", "0.5.7:0.5.9", "0.5.9:0.5.11"),
     *("0.5.11:0.5.13", "0.5.13:0.5.15", "0.5.15:0.5.17", "0.5.17:0.5.18", "0.5.18:0.5.19"),
     *("0.5.19:0.5.20", "0.5.20:0.5.21", "0.5.21:0.5.22", "0.5.22:0.5.23"),
     *("0.5.17:0.5.19", "0.5.17:0.5.23", "0.5.19:0.5.23"),
@@ -62,9 +63,12 @@ def defined(old: FollowingResolver) -> list[str]:
 
 
 def cases(
-    old: FollowingResolver, new: FollowingResolver, seed: random.Random
+    old: FollowingResolver, new: FollowingResolver, seed: random.Random, seen: set[tuple[str, str]]
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    """The moved paths with where they are now, and paths that stayed."""
+    """The moved paths with where they are now, and paths that stayed.
+
+    A move that an earlier pair had too is no second case.
+    """
     moved, stayed = [], []
     paths = defined(old)
     seed.shuffle(paths)
@@ -81,12 +85,16 @@ def cases(
             symbol = new.resolve(path)
             if isinstance(symbol, Symbol) and symbol.inherited_from is None:
                 moved.append((path, there))
-    return moved[:MOST], stayed
+    moved = [move for move in moved if move not in seen][:MOST]
+    seen.update(moved)
+    return moved, stayed
 
 
-def measure(old: FollowingResolver, new: FollowingResolver, seed: random.Random) -> Counter[str]:
+def measure(
+    old: FollowingResolver, new: FollowingResolver, seed: random.Random, seen: set[tuple[str, str]]
+) -> Counter[str]:
     counts: Counter[str] = Counter()
-    moved, stayed = cases(old, new, seed)
+    moved, stayed = cases(old, new, seed, seen)
     paths = [path for path, _ in moved] + stayed
     symbols = [s for s in map(old.resolve, paths) if isinstance(s, Symbol)]
     users = Users(owner_of(symbol)[1] for symbol in symbols)
@@ -140,10 +148,10 @@ def processes() -> list[int]:
 
 def main() -> None:
     pairs = sys.argv[1:] or PAIRS
-    seed, total = random.Random(5), Counter[str]()
+    seed, total, seen = random.Random(5), Counter[str](), set[tuple[str, str]]()
     for pair in pairs:
         old, new = map(opened, pair.split(":"))
-        total += measure(old, new, seed)
+        total += measure(old, new, seed, seen)
         old.keep_answers()
         new.keep_answers()
     table: dict[str, list[int]] = {}
@@ -154,16 +162,20 @@ def main() -> None:
         table.setdefault(kind, [0, 0])[0 if right == "1" else 1] += count
     for key, count in sorted(total.items()):
         print(count, key, file=sys.stderr)
-    held = json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {"rates": {}}
+    held = (
+        json.loads(FILE.read_text(encoding="utf-8"))
+        if FILE.is_file()
+        else {"measured": {}, "rates": {}}
+    )
     if sys.argv[1:]:
         for kind, row in held["rates"].get("moved", {}).items():
             mine = table.setdefault(kind, [0, 0])
             table[kind] = [mine[0] + row[0], mine[1] + row[1]]
-        pairs = [*held.get("measured", {}).get("pairs", []), *pairs]
+        pairs = [*held["measured"].get("pairs", []), *pairs]
     held["rates"]["moved"] = dict(sorted(table.items()))
     if not sys.argv[1:]:
         held["rates"]["process"] = {"all": processes()}
-    held["measured"] = {"date": date.today().isoformat(), "pairs": list(pairs), "most": MOST}
+    held["measured"] |= {"date": date.today().isoformat(), "pairs": list(pairs), "most": MOST}
     FILE.write_text(json.dumps(held, indent=2) + "\n", encoding="utf-8")
 
 

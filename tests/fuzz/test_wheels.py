@@ -139,6 +139,10 @@ def validated(data: bytes, folder: Path, workspace: Path = ROOT) -> tuple[int, s
     return result.exit_code, result.output
 
 
-def test_the_damage_is_the_same_each_time(wheel: bytes) -> None:
-    assert damage(wheel, 3) == damage(wheel, 3)
-    assert len({damage(wheel, seed)[0] for seed in range(40)}) > 8
+def test_the_damage_is_the_same_each_time(tmp_path: Path) -> None:
+    """On a wheel of few files: the kinds of damage are chosen by the seed alone."""
+    files = [f"sglang/srt/platforms/{name}.py" for name in ("interface", "device_mixin", "cpu")]
+    small = reduced_wheel(open_release(RELEASE), files, tmp_path / "small.whl")
+    damaged = [damage(small, seed) for seed in range(40)]
+    assert damaged[:10] == [damage(small, seed) for seed in range(10)]
+    assert len({what for what, _ in damaged}) > 8

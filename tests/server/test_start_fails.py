@@ -46,6 +46,7 @@ def test_a_hook_that_does_not_import(
     )
 
 
+@pytest.mark.full
 def test_a_hook_that_raises(model_folder: Callable[[TinyModel], Path], tmp_path: Path) -> None:
     workspace = copy_workspace(tmp_path / "workspace")
     hook = replace_hook(workspace, HOOKED, "kunlun_sabotage:raises")

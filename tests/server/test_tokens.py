@@ -207,6 +207,7 @@ def test_every_process_has_its_bindings_in_effect(served: Served) -> None:
     assert any("applied" in states for states in ledger.bindings.values())
 
 
+@pytest.mark.full
 def test_a_sabotaged_kernel_changes_the_tokens(
     model_folder: Callable[[TinyModel], Path], tmp_path: Path
 ) -> None:
