@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
 from collections import Counter
 from datetime import date
@@ -176,7 +177,8 @@ def main() -> None:
     if not sys.argv[1:]:
         held["rates"]["process"] = {"all": processes()}
     held["measured"] |= {"date": date.today().isoformat(), "pairs": list(pairs), "most": MOST}
-    FILE.write_text(json.dumps(held, indent=2) + "\n", encoding="utf-8")
+    text = re.sub(r"\[\s+(\d+),\s+(\d+)\s+\]", r"[\1, \2]", json.dumps(held, indent=1))
+    FILE.write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
