@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from packaging.version import InvalidVersion, Version
 
 from kunlun_adapt.cli.common import (
     EXIT_FINDINGS,
@@ -30,6 +31,15 @@ from kunlun_adapt.evolve.watch import watch as watch_history
 from kunlun_adapt.upstream.git_history import Commit
 
 SHORT = 12
+
+
+def _a_version(given: str | None) -> str | None:
+    """Return the version as given. Raises BadParameter for what is none."""
+    version = named_release(given)
+    try:
+        return version and str(Version(version))
+    except InvalidVersion as error:
+        raise typer.BadParameter(f"{given!r} is no version; 0.5.19 is one") from error
 
 
 def watch(
@@ -57,7 +67,7 @@ def watch(
             metavar="VERSION",
             help="The release to take the code for, in a clone without tags.",
             show_default=False,
-            callback=named_release,
+            callback=_a_version,
         ),
     ] = None,
     workspace: Workspace = None,
@@ -109,18 +119,24 @@ def watch(
 
 def _text(found: Watched) -> Iterator[str]:
     yield f"{_point(found.since)} to {_point(found.until)}: {_count(found)}"
-    for (before, commit, merge), items in groupby(
-        found.broken, lambda b: (b.before, b.commit, b.merge)
+    for (before, held, commit, merge), items in groupby(
+        found.broken, lambda b: (b.before, b.held, b.commit, b.merge)
     ):
         yield ""
         if commit is not None:
             yield _commit(commit)
             if merge is not None:
                 yield f"  came with {_commit(merge)}"
+        elif before and found.parted and held:
+            ends = f"{found.since.revision} and {found.until.revision}"
+            yield f"broken already at {found.parted[:SHORT]}, where {ends} part"
         elif before:
             yield f"broken at {found.since.revision} already"
         else:
-            yield "no commit alone shows it (it was broken, mended and broken, or lies elsewhere)"
+            yield (
+                "no commit alone shows it (it was broken, mended and broken, lies elsewhere, or in "
+                "what a shallow clone lacks)"
+            )
         for item in items:
             yield from _item(item)
 

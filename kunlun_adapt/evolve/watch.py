@@ -16,13 +16,13 @@ from kunlun_adapt.check.targets import lost
 from kunlun_adapt.diagnostics import AdaptError, Finding, Severity
 from kunlun_adapt.documents import Catalog
 from kunlun_adapt.upstream import Lock, Missing, Release, Resolver, Symbol, open_release
-from kunlun_adapt.upstream.errors import ReleaseError
+from kunlun_adapt.upstream.errors import NoPackageError, NoVersionError, ReleaseError
 from kunlun_adapt.upstream.git_history import Commit, commits_between, common_ancestor
 from kunlun_adapt.upstream.git_store import GitStore
 
 GONE = ("KA101", "KA102", "KA103")
 """That a name is no longer where it is looked up: which of them, depends on where it is now."""
-OPEN_AT_ONCE = 4
+OPEN_AT_ONCE = 5
 MENDS = 12
 """So many of the commits that may have mended a binding for a while are looked at."""
 
@@ -46,14 +46,16 @@ class Point:
 class Broken:
     """What is wrong at the end of a history, and the commit that made it so.
 
-    `before` says that it was so at its start; then there is no commit. `merge` is the merge that
-    brought the commit into the history of the end, where one did. `tried` counts the commits that
-    were looked at, of `among` that touched the files in question.
+    `before` says that it was so at its start, or, with `held`, that it was not there, but where
+    start and end part; then there is no commit. `merge` is the merge that brought the commit into
+    the history of the end, where one did. `tried` counts the commits that were looked at, of
+    `among` that touched the files in question.
     """
 
     finding: Finding
     commit: Commit | None
     before: bool
+    held: bool = True
     merge: Commit | None = None
     tried: int = 0
     among: int = 0
@@ -63,6 +65,7 @@ class Broken:
         return {
             **self.finding.to_json(),
             "broken_before": self.before,
+            "held_at_since": self.held,
             "commit": self.commit.to_json() if self.commit else None,
             "brought_by": self.merge.to_json() if self.merge else None,
         }
@@ -70,17 +73,23 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What is broken between two revisions: the oldest commit first."""
+    """What is broken between two revisions: the oldest commit first.
+
+    `parted` is the newest commit that both have, where the start is not below the end: upstream
+    tags its releases on branches.
+    """
 
     since: Point
     until: Point
     broken: tuple[Broken, ...]
+    parted: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object, without the schema's number."""
         return {
             "since": self.since.to_json(),
             "until": self.until.to_json(),
+            "parted": self.parted,
             "broken": [item.to_json() for item in self.broken],
         }
 
@@ -105,6 +114,12 @@ def watch(
     """
     history = _History(catalog, lock, repository, version)
     start, end = history.point(since), history.point(until)
+    parted = common_ancestor(repository, start.commit, end.commit)
+    if parted is None:
+        raise ReleaseError(
+            f"{since} and {until} have no commit in common",
+            "a shallow clone may lack it: `git fetch --unshallow`",
+        )
     say = progress or _quiet
     say(f"checking {end.release}", None)
     found = list(history.findings(end.commit, severity))
@@ -113,7 +128,7 @@ def watch(
     for number, (rule, finding) in enumerate(found):
         say(finding.binding or finding.target or finding.code, number / len(found))
         twins = [f for _, f in found if _key(f) == _key(finding)]
-        broken.append(_broken(history, start, end, rule, finding, alone=len(twins) == 1))
+        broken.append(_broken(history, start, parted, end, rule, finding, alone=len(twins) == 1))
 
     def age(item: Broken) -> tuple[int, str, str]:
         commit = item.commit
@@ -123,7 +138,7 @@ def watch(
         return order.get(brought.hash, len(order)), commit.date, commit.hash
 
     broken.sort(key=lambda item: (not item.before, age(item), item.finding.sort_key))
-    return Watched(start, end, tuple(broken))
+    return Watched(start, end, tuple(broken), parted if parted != start.commit else None)
 
 
 def _quiet(message: str, fraction: float | None) -> None:
@@ -158,7 +173,11 @@ class _History:
 
     def _open(self, revision: str) -> Release:
         stated = f"@{self._version}" if self._version else ""
-        return open_release(f"git:{self.repository}@{revision}{stated}")
+        try:
+            return open_release(f"git:{self.repository}@{revision}{stated}")
+        except NoVersionError as error:
+            hint = "`git fetch --tags` of upstream brings the tags; or say --version"
+            raise ReleaseError(error.message, hint) from error
 
     def _resolver(self, commit: str) -> Resolver:
         return _Plain(self._open(commit))
@@ -187,10 +206,17 @@ class _History:
 
 
 def _broken(
-    history: _History, start: Point, end: Point, rule: Rule, finding: Finding, *, alone: bool
+    history: _History,
+    start: Point,
+    parted: str,
+    end: Point,
+    rule: Rule,
+    finding: Finding,
+    *,
+    alone: bool,
 ) -> Broken:
     if start.commit == end.commit:
-        return Broken(finding, None, True)
+        return Broken(finding, None, True, held=False)
     # A name that the documents say of both ends can be asked for without planning anything.
     named = finding.code in GONE and _has(history, start.commit, finding.target)
 
@@ -200,20 +226,25 @@ def _broken(
         return named or _shows(history.context(commit), rule, finding, alone)
 
     if not named and bad(start.commit):
-        return Broken(finding, None, True)
-    between = (history.repository, start.commit, end.commit)
+        return Broken(finding, None, True, held=False)
+    between = (history.repository, parted, end.commit)
     files = _files(history, start, end, finding)
     near = commits_between(*between, files)
     tried: set[str] = set()
-    commit = _first_bad(near, bad, tried)
-    if commit is None:
-        near = commits_between(*between)
+    commit: Commit | None = None
+    broken = parted != start.commit and _safely(bad, parted)
+    if not broken:
         commit = _first_bad(near, bad, tried)
-    elif finding.target is not None:
-        commit = _last_break(history, near, commit, end, files, finding.target, bad, tried)
+        if commit is None:
+            near = commits_between(*between)
+            commit = _first_bad(near, bad, tried)
+    if finding.target is not None and (broken or commit):
+        after = commit.hash if commit else parted
+        last = _last_break(history, near, after, end, files, finding.target, bad, tried)
+        commit = last or commit
     culprit = _behind(history.repository, commit, files, bad, tried) if commit else None
     merge = commit if culprit is not commit else None
-    return Broken(finding, culprit, False, merge, len(tried), len(near))
+    return Broken(finding, culprit, broken and commit is None, True, merge, len(tried), len(near))
 
 
 def _behind(
@@ -245,14 +276,14 @@ def _behind(
 def _last_break(
     history: _History,
     near: tuple[Commit, ...],
-    found: Commit,
+    after: str,
     end: Point,
     files: list[str],
     target: str,
     bad: Callable[[str], bool],
     tried: set[str],
-) -> Commit:
-    """Return the commit that broke it for good: what is broken may have been mended in between.
+) -> Commit | None:
+    """Return the commit that broke it for good, if what was broken at `after` was mended since.
 
     A commit that mends it changes a line that names it, or its class. The newest of these after
     which it holds is where to look on from.
@@ -260,7 +291,7 @@ def _last_break(
     *_, owner, name = target.split(".")
     names = [name, owner] if owner[:1].isupper() else [name]
     naming = [
-        commits_between(history.repository, found.hash, end.commit, files, naming=n) for n in names
+        commits_between(history.repository, after, end.commit, files, naming=n) for n in names
     ]
     mends = {commit.hash for some in naming for commit in some}
     order = [commit for commit in near if commit.hash in mends][-MENDS:]
@@ -268,8 +299,8 @@ def _last_break(
         tried.add(commit.hash)
         if not _safely(bad, commit.hash):
             later = near[near.index(commit) + 1 :]
-            return _first_bad(later, bad, tried) or found
-    return found
+            return _first_bad(later, bad, tried)
+    return None
 
 
 def _has(history: _History, commit: str, target: str | None) -> bool:
@@ -297,7 +328,7 @@ def _first_bad(
 def _safely(bad: Callable[[str], bool], commit: str) -> bool:
     try:
         return bad(commit)
-    except ReleaseError:
+    except NoPackageError:
         return False  # a commit that holds no release breaks no binding of one
 
 

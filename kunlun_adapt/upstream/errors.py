@@ -15,6 +15,14 @@ class ReleaseError(Exception):
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
 
+class NoPackageError(ReleaseError):
+    """A commit, folder or archive holds no SGLang at all."""
+
+
+class NoVersionError(ReleaseError):
+    """Nothing says which version a commit, folder or archive has."""
+
+
 class LockError(Exception):
     """A lock file cannot be read; the message starts with `file:line`."""
 

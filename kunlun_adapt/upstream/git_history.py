@@ -10,7 +10,7 @@ from pathlib import Path
 from kunlun_adapt.upstream.git_run import run_git
 from kunlun_adapt.upstream.stores import PACKAGE
 
-_FIELDS = "%H%x00%P%x00%cs%x00%an%x00%s%x00%x00"
+_FIELDS = ("%H", "%P", "%cs", "%an", "%s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +64,19 @@ def commits_between(
         "--reverse",
         "--no-color",
         "--no-show-signature",
-        f"--format={_FIELDS}",
+        "--format=tformat:" + "".join(f"{field}%x00" for field in _FIELDS),
         *(["--diff-merges=first-parent", f"-G{_word(naming)}"] if naming else []),
         f"{since}..{until}",
         "--",
         *paths,
     )
+    fields = text.decode("utf-8", "replace").split("\0")
     found = []
-    for entry in text.decode("utf-8", "replace").split("\0\0"):
-        fields = entry.lstrip("\n").split("\0")
-        if len(fields) == 5:
-            name, parents, date, author, subject = fields
-            found.append(
-                Commit(name, date, _plain(author), _plain(subject), tuple(parents.split()))
-            )
+    for at in range(0, len(fields) - len(_FIELDS), len(_FIELDS)):
+        name, parents, date, author, subject = fields[at : at + len(_FIELDS)]
+        found.append(
+            Commit(name.strip(), date, _plain(author), _plain(subject), tuple(parents.split()))
+        )
     return tuple(found)
 
 

@@ -11,6 +11,13 @@ from kunlun_adapt.upstream.errors import ReleaseError
 _TIMEOUT = 120
 """Seconds for one git command; listing a tree of SGLang takes well below one."""
 
+_ANOTHERS = {
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_PREFIX"),
+    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE"),
+    *("GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE", "GIT_NAMESPACE"),
+}
+"""What tells git which repository to read."""
+
 
 def run_git(repository: Path, *arguments: str, fails: bool = False) -> bytes:
     """What a git command prints; empty where it may fail and does. Raises ReleaseError."""
@@ -39,9 +46,10 @@ def start_git(
     repository: Path, *arguments: str, stderr: int = subprocess.PIPE
 ) -> subprocess.Popen[bytes]:
     """Start a git command over a repository. Raises ReleaseError where git cannot be run."""
-    # A partial clone would ask the network for what it lacks; a prompt would hang.
+    # A partial clone would ask the network for what it lacks; a prompt would hang. In a hook of
+    # git's the environment names that hook's repository, which would be read instead.
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name not in _ANOTHERS},
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",

@@ -9,9 +9,10 @@ import weakref
 from collections.abc import Iterable
 from pathlib import Path
 
-from kunlun_adapt.upstream.errors import ReleaseError
+from kunlun_adapt.upstream.errors import NoPackageError, ReleaseError
 from kunlun_adapt.upstream.git_run import run_git, start_git
 from kunlun_adapt.upstream.git_version import version_at
+from kunlun_adapt.upstream.packaged import PROJECT, left_out
 from kunlun_adapt.upstream.stores import MAX_FILE_BYTES, MAX_MEMBERS, PACKAGE, parents, unsafe
 
 _LINKS = ("120000", "160000")
@@ -43,7 +44,7 @@ class GitStore:
         self._blobs = self._listed()
         self._dirs = parents(self._blobs)
         if not self.exists(f"{PACKAGE}/__init__.py"):
-            raise ReleaseError(
+            raise NoPackageError(
                 f"{revision} of {repository} holds no SGLang",
                 f"a commit with {PACKAGE}/ or python/{PACKAGE}/ at its top is needed",
             )
@@ -64,8 +65,14 @@ class GitStore:
             if len(blobs) > MAX_MEMBERS:
                 raise ReleaseError(f"{self._repository} holds {len(blobs)} files of {PACKAGE}")
             if f"{PACKAGE}/__init__.py" in blobs:
-                return blobs
+                out = left_out(self._project(folder))
+                return {path: blob for path, blob in blobs.items() if not out(path)}
         return {}
+
+    def _project(self, folder: str) -> bytes:
+        """The `pyproject.toml` beside the package; empty where there is none."""
+        name = f"{self.commit}:{folder}{PROJECT}"
+        return run_git(self._repository, "cat-file", "blob", name, fails=True)
 
     def stated_version(self) -> str | None:
         """The version of the code at the commit, or None where no tag tells."""
@@ -80,7 +87,8 @@ class GitStore:
         if data is None:
             raise ReleaseError(
                 f"{self._repository}: git cannot read {path} of {self.commit[:12]}",
-                "the repository is damaged or lacks the object; try `git fsck`",
+                "a clone made with --filter lacks objects, and `git fetch --refetch --no-filter` "
+                "brings them; else try `git fsck`",
             )
         if len(data) > MAX_FILE_BYTES:
             raise ReleaseError(f"{path} of {self.commit[:12]} is too large to be source code")

@@ -13,9 +13,10 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from kunlun_adapt.upstream import syntax
-from kunlun_adapt.upstream.errors import ReleaseError
+from kunlun_adapt.upstream.errors import NoVersionError, ReleaseError
 from kunlun_adapt.upstream.fetch import PipRunner, Progress, fetch_wheel
 from kunlun_adapt.upstream.git_store import GitStore
+from kunlun_adapt.upstream.packaged import PROJECT, left_out
 from kunlun_adapt.upstream.stores import (
     PACKAGE,
     Store,
@@ -151,7 +152,7 @@ def _from_wheel(path: Path, origin: str, *, cached: bool = False) -> Release:
     store = WheelStore(path, cached=cached)
     version = store.metadata_version() or _stated_version(store)
     if version is None or _version(version) is None:
-        raise ReleaseError(
+        raise NoVersionError(
             f"{path.name} does not state its version", "give a wheel with a METADATA file"
         )
     return Release(str(Version(version)), origin, store)
@@ -164,10 +165,10 @@ def _from_directory(path: Path, stated: str | None) -> Release:
             f"{path} holds no SGLang",
             f"give the folder that contains {PACKAGE}/, the package itself, or a checkout",
         )
-    store = TreeStore(root)
+    store = TreeStore(root, left_out(TreeStore(root).read(PROJECT)))
     version = stated or _dist_info_version(root) or _stated_version(store)
     if version is None or _version(version) is None:
-        raise ReleaseError(
+        raise NoVersionError(
             f"{path} does not state its version", f"say which it is: {path}@0.5.19, for example"
         )
     return Release(str(Version(version)), str(path), store)
@@ -190,9 +191,10 @@ def _from_git(spec: str) -> Release:
     store = GitStore(path, revision)
     version = stated or store.stated_version() or _stated_version(store)
     if version is None or _version(version) is None:
-        raise ReleaseError(
-            f"{revision} of {path} does not state its version",
-            f"say which it is: git:{folder}@{revision}@0.5.19, for example",
+        raise NoVersionError(
+            f"{revision} of {path} does not state its version, and no release is tagged near it",
+            "`git fetch --tags` of upstream brings the tags; or say which it is: "
+            f"git:{folder}@{revision}@0.5.19, for example",
         )
     return Release(str(Version(version)), f"git {path} at {store.commit[:12]}", store)
 

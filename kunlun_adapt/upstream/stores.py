@@ -10,7 +10,7 @@ import os
 import threading
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -172,13 +172,17 @@ class WheelStore:
 
 
 class TreeStore:
-    """The files of a directory that contains `sglang/`."""
+    """The files of a directory that contains `sglang/`, but for those that are `out` of it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, out: Callable[[str], bool] | None = None) -> None:
         self._root = root
+        self._out = out
+
+    def _outside(self, path: str) -> bool:
+        return unsafe(path) or (self._out is not None and self._out(path))
 
     def read(self, path: str) -> bytes | None:
-        if unsafe(path):
+        if self._outside(path):
             return None
         target = self._root / path
         try:
@@ -191,10 +195,10 @@ class TreeStore:
             raise ReleaseError(f"{target} cannot be read: {error}") from error
 
     def exists(self, path: str) -> bool:
-        return not unsafe(path) and (self._root / path).is_file()
+        return not self._outside(path) and (self._root / path).is_file()
 
     def is_dir(self, path: str) -> bool:
-        return not unsafe(path) and (self._root / path).is_dir()
+        return not self._outside(f"{path}/") and (self._root / path).is_dir()
 
     def files(self) -> Iterable[str]:
         found: list[str] = []
@@ -202,7 +206,7 @@ class TreeStore:
             names[:] = [name for name in names if name != "__pycache__"]
             relative = Path(folder).relative_to(self._root).as_posix()
             found += [f"{relative}/{name}" for name in files]
-        return sorted(found)
+        return sorted(path for path in found if not self._outside(path))
 
 
 def unsafe(path: str) -> bool:

@@ -325,6 +325,99 @@ def test_a_file_that_went_and_came_back_is_no_break(history: History) -> None:
     assert [c for _, _, c in told(history.watch())] == [last]
 
 
+def test_a_start_that_is_not_below_the_end(history: History) -> None:
+    """Upstream tags a release on its branch; what matters is the main line from there on."""
+    parted = history.edit(COMMON, "nnodes=1):", "nnodes=1, more=0):", "Take more")
+    git(history.path, "checkout", "-q", "-b", "release")
+    start = history.edit(COMMON, ", more=0):", "):", "Take less in the release")
+    git(history.path, "checkout", "-q", "main")
+    history.noise()
+    renamed = history.edit(KERNEL, "def silu_and_mul", "def silu", "Rename")
+    history.noise()
+    found = history.watch(start)
+    assert found.parted == parted
+    by_binding = {item.finding.binding: item for item in found.broken}
+    before, after = by_binding["affinity"], by_binding["silu_and_mul/silu_and_mul"]
+    assert before.before and before.held and before.commit is None
+    assert after.commit is not None and after.commit.hash == renamed
+
+
+def test_what_was_broken_where_they_part_and_mended_and_broken_again(history: History) -> None:
+    history.edit(COMMON, "def set_affinity", "def pin", "Rename")
+    git(history.path, "checkout", "-q", "-b", "release")
+    start = history.edit(COMMON, "def pin", "def set_affinity", "Mend it in the release")
+    git(history.path, "checkout", "-q", "main")
+    history.noise()
+    history.edit(COMMON, "def pin", "def set_affinity", "Mend it")
+    history.noise()
+    last = history.edit(COMMON, "def set_affinity", "def pin", "Rename again")
+    (item,) = history.watch(start).broken
+    assert item.commit is not None and (item.commit.hash, item.before) == (last, False)
+
+
+def test_the_command_says_where_they_part(history: History, run: Run) -> None:
+    history.edit(COMMON, "def set_affinity", "def pin", "Rename")
+    parted = git(history.path, "rev-parse", "HEAD")
+    git(history.path, "checkout", "-q", "-b", "release")
+    history.edit(COMMON, "def pin", "def set_affinity", "Mend it in the release")
+    git(history.path, "tag", "v0.5.20")
+    git(history.path, "checkout", "-q", "main")
+    history.noise()
+    history.bench.catalog()
+    asked = ("watch", history.path, "--since", "v0.5.20", "--until", "main")
+    result = run(*asked, "--workspace", history.bench.root / "workspace")
+    assert result.exit_code == 1
+    said = f"broken already at {parted[:12]}, where v0.5.20 and main part"
+    assert said in result.stdout and "1 broken before" in result.stdout
+
+
+def test_two_histories_without_a_commit_in_common(history: History) -> None:
+    git(history.path, "checkout", "-q", "--orphan", "other")
+    history.commit("another root")
+    with pytest.raises(ReleaseError, match="have no commit in common"):
+        watch(history.bench.catalog(), None, history.path, "v0.5.19", "other", version="0.5.19")
+
+
+def test_a_clone_that_lacks_objects_names_no_commit(history: History) -> None:
+    """It would name a wrong one: what cannot be read is not whole."""
+    history.noise()
+    history.edit(COMMON, "def set_affinity", "def pin", "Rename")
+    history.noise()
+    git(history.path, "config", "uploadpack.allowFilter", "true")
+    partial = history.path.parent / "partial"
+    git(partial.parent, "clone", "-q", "--filter=blob:none", history.path.as_uri(), str(partial))
+    git(partial, "checkout", "-q", "v0.5.19")  # brings what both ends need
+    with pytest.raises(ReleaseError, match="git cannot read"):
+        watch(history.bench.catalog(), None, partial, "v0.5.19", "main")
+
+
+def test_a_commit_without_a_subject_is_a_commit(history: History) -> None:
+    history.noise()
+    text = (history.path / "python" / COMMON).read_text(encoding="utf-8")
+    history._write(COMMON, text.replace("def set_affinity", "def pin"))
+    git(history.path, "add", ".")
+    git(history.path, "commit", "-q", "--allow-empty-message", "-m", "")
+    unnamed = git(history.path, "rev-parse", "HEAD")
+    history.noise()
+    assert [c for _, _, c in told(history.watch())] == [unnamed]
+
+
+@pytest.mark.parametrize(
+    ("version", "said"), [("abc", "'abc' is no version"), (None, "or say --version")]
+)
+def test_the_version_that_nothing_tells(
+    history: History, run: Run, version: str | None, said: str
+) -> None:
+    git(history.path, "tag", "-d", "v0.5.19")
+    history._write("sglang/version.py", "")
+    history.commit("Without a version")
+    history.bench.catalog()
+    stated = ("--version", version) if version else ()
+    place = ("--workspace", history.bench.root / "workspace")
+    result = run("watch", history.path, "--since", "HEAD", *stated, *place)
+    assert result.exit_code == 2 and said in " ".join(result.stderr.split())
+
+
 def test_a_shallow_clone_is_watched_as_far_as_it_goes(history: History) -> None:
     history.noise()
     start = git(history.path, "rev-parse", "HEAD")

@@ -79,6 +79,31 @@ def test_the_version_may_be_stated(repository: Path) -> None:
     assert f"git:{repository}@HEAD@" in str(caught.value.hint)
 
 
+def test_the_repository_of_a_hook_of_gits_is_not_read_instead(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other))
+    assert signature(f"git:{repository}@v0.5.20") == ("0.5.20", "(gpu_id, nodes)")
+
+
+def test_what_a_partial_clone_lacks_is_said_with_the_remedy(
+    repository: Path, tmp_path: Path
+) -> None:
+    git(repository, "config", "uploadpack.allowFilter", "true")
+    clone = ("clone", "-q", "--no-checkout", "--filter=blob:none")
+    git(tmp_path, *clone, repository.as_uri(), "partial")
+    release = open_release(f"git:{tmp_path / 'partial'}@v0.5.20")
+    with pytest.raises(ReleaseError, match="git cannot read") as caught:
+        release.read("sglang/srt/affinity.py")
+    assert "git fetch --refetch --no-filter" in caught.value.hint
+    git(tmp_path / "partial", "fetch", "-q", "--refetch", "--no-filter")
+    assert signature(f"git:{tmp_path / 'partial'}@v0.5.20") == ("0.5.20", "(gpu_id, nodes)")
+
+
 def test_a_bare_repository_will_do(repository: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare.git"
     git(repository, "clone", "-q", "--bare", str(repository), str(bare))

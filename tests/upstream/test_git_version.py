@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kunlun_adapt.upstream import git_version
 from kunlun_adapt.upstream.git_version import version_at
 from tests.upstream.test_git_store import git
 
@@ -107,11 +108,11 @@ def test_the_hash_is_part_of_it(clone: Clone) -> None:
 
 def test_tags_that_are_no_versions_and_of_strangers(clone: Clone) -> None:
     git(clone.path, "tag", "v9-of-ours")
-    git(clone.path, "tag", "v9.9", "main^{tree}")
+    git(clone.path, "tag", "v9.9.0", "main^{tree}")
     git(clone.path, "tag", "gateway-v9.9", "main")
     git(clone.path, "checkout", "-q", "--orphan", "stranger")
     git(clone.path, "commit", "-q", "--allow-empty", "-m", "another root")
-    git(clone.path, "tag", "v9.8")
+    git(clone.path, "tag", "v9.8.0")
     assert clone.at("main") == "0.5.18.post1+4"
 
 
@@ -130,3 +131,38 @@ def test_a_clone_whose_main_line_is_a_remotes(clone: Clone, tmp_path: Path) -> N
     git(tmp_path, "clone", "-q", "--branch", "feature", str(tmp_path), str(other))
     head = git(other, "rev-parse", "HEAD")
     assert version_at(other, head) == f"0.5.17+3.g{head[:9]}"
+
+
+def test_a_main_line_that_ends_before_the_release_tells_nothing(clone: Clone) -> None:
+    """A copy of upstream's main line that nobody has brought up to date."""
+    clone.on("feature", "main")
+    clone.commit()
+    git(clone.path, "branch", "-f", "main", "main~6")
+    assert clone.at("feature") == "0.5.18.post1+5"
+
+
+def test_a_branch_that_lacks_much_of_a_release_came_before_it(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a main line to tell where the release left, what a branch lacks of it does."""
+    clone.on("feature", "main~7")
+    clone.commit()
+    git(clone.path, "branch", "-D", "main")
+    git(clone.path, "tag", "-d", "v0.5.18")
+    assert clone.at("feature") == "0.5.18.post1+1"  # seven commits less: not much
+    monkeypatch.setattr(git_version, "MOST_OWN", 6)
+    assert clone.at("feature") == "0.5.17+1"
+
+
+def test_too_far_from_a_release_its_tags_are_missing(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_version, "FARTHEST", 3)
+    assert clone.at("main~1") == "0.5.18.post1+3"
+    assert clone.at("main") is None
+
+
+@pytest.mark.parametrize("name", ["v1.0", "v1.0.0.1", "v1.0.0-2", "v1.0.0.dev3", "v1.0.0+ours"])
+def test_what_upstream_would_not_call_a_release_is_none(clone: Clone, name: str) -> None:
+    git(clone.path, "tag", name, "main~1")
+    assert clone.at("main") == "0.5.18.post1+4"
