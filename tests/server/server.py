@@ -51,6 +51,7 @@ class Ledger:
     operators: dict[str, dict[str, int]] = field(default_factory=dict)
     # "operator/tier: reason" of every fallback.
     fallbacks: list[str] = field(default_factory=list)
+    releases: set[str] = field(default_factory=set)
 
     def tiers(self) -> dict[str, set[str]]:
         """The tiers that served, by operator; operators that nobody called are left out."""
@@ -67,6 +68,7 @@ def read_ledger(folder: Path) -> Ledger:
     for path in sorted(folder.glob("*.json")):
         entry = json.loads(path.read_text(encoding="utf-8"))
         ledger.processes.append(entry["process"])
+        ledger.releases.add(entry["release"])
         if Path("/proc", path.stem).exists():
             ledger.living.append(entry["process"])
         for binding in entry["bindings"]:

@@ -12,6 +12,7 @@ import pytest
 from tests.server.deployments import DEPLOYMENTS, TIERS, Deployment
 from tests.server.golden_tokens import NEW_TOKENS, Golden, golden_chats, golden_completions
 from tests.server.models import LLAMA, PROMPTS, SHARED_PREFIX_PROMPTS, TinyModel
+from tests.server.releases import release
 from tests.server.requests import (
     chat,
     chat_streamed,
@@ -205,6 +206,11 @@ def test_every_process_has_its_bindings_in_effect(served: Served) -> None:
     failed = {name for name, states in ledger.bindings.items() if "failed" in states}
     assert not failed
     assert any("applied" in states for states in ledger.bindings.values())
+
+
+def test_what_served_is_the_release_that_the_tests_are_for(served: Served) -> None:
+    """A script of another environment would serve another SGLang, and say nothing."""
+    assert served.server.ledger(lambda ledger: bool(ledger.releases)).releases == {release()}
 
 
 @pytest.mark.full
