@@ -83,7 +83,8 @@ def retarget(job: Job) -> Retargeted:
         )
     before = report_of(context)
     old_warnings = _said_before(job, catalog)
-    groups = list(groups_of(context, job.known, job.between))
+    groups = groups_of(context, job.known, job.between)
+    # What the newest known release leaves out is not carried: what is said of it is listed.
     works = {g.entry.place: Work(g, [], []) for g in groups if g.followed}
     job.tell("following what is lost")
     ways = {place: work.group.way for place, work in works.items()}
@@ -95,9 +96,7 @@ def retarget(job: Job) -> Retargeted:
     ask_who_passes(context, made, entries, ways)
     for place, part in made:
         works[place].parts.append(part)
-    # What the newest known release leaves out is not to be carried, whatever is said of it.
-    aside = {g.binding for g in groups if not g.followed and not g.outside}
-    rest = [f for f in _blocked(works.values(), without) if f.binding not in aside]
+    rest = _blocked(works.values(), without)
     contexts: dict[str, Context] = {job.new.version: context}
 
     def context_of(version: str) -> Context:
