@@ -145,6 +145,30 @@ def test_a_symbol_that_is_gone_is_left_out_from_there_on(carry: Carry) -> None:
     ]
 
 
+def test_an_entry_reaches_up_to_where_it_is_left_out(carry: Carry) -> None:
+    """A closed range would leave the releases between without an entry and without a reason."""
+    gone = {COMMON: ("def set_affinity", "def is_ok")}
+    done = carry({}, {}, gone, documents={MAP: (AFFINITY, CLOSED)}, proposals=True)
+    account = of(done, "affinity")
+    assert account.outcome == "proposed" and account.added["sglang"] == ">=0.5.22"
+    assert account.range == ">=0.5.19,<0.5.22" and not account.review
+    assert '">=0.5.19,<0.5.22", target: sglang.srt.utils.common.set_affinity' in done.patch
+    assert [r.count(Severity.ERROR) for r in done.after] == [0, 0, 0, 0]
+
+
+def test_what_does_not_hold_before_it_is_left_out_is_named(carry: Carry) -> None:
+    done = carry(
+        {},
+        {COMMON: ("nnodes=1)", "nnodes=1, strict=False)")},
+        {COMMON: ("def set_affinity", "def is_ok")},
+        documents={MAP: (AFFINITY, CLOSED)},
+        proposals=True,
+    )
+    account = of(done, "affinity")
+    assert account.added["sglang"] == ">=0.5.22" and account.range == ">=0.5.19,<0.5.21"
+    assert account.review == ("no entry holds for sglang 0.5.21",)
+
+
 def test_what_was_left_out_before_is_not_carried(carry: Carry) -> None:
     rest = ", args: {gpu_id: gpu_id}, ignores: {tp_size: $any, nnodes: 1}}\n"
     out = '    excluded: [{sglang: ">=0.5.19,<0.5.20", why: it crashes there}]\n'
