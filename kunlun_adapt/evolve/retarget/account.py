@@ -65,6 +65,7 @@ def account_of(work: Work, context: Context, context_of: Callable[[str], Context
     if gaps:
         review.append(f"no entry holds for sglang {', '.join(gaps)}")
         outcome = "proposed" if outcome == "carried" else outcome
+    repair = [name for part in parts for name in part.repair]
     changed = group.entry.with_values(values)
     new = work.ranges.new or work.ranges.old if work.ranges is not None else None
     work.account = Account(
@@ -81,7 +82,7 @@ def account_of(work: Work, context: Context, context_of: Callable[[str], Context
         review=tuple(review),
         upstream=next((p.upstream for p in parts if p.upstream), None),
         between=work.ranges.between if work.ranges is not None else (),
-        added=next((p.item.item for p in parts if p.item is not None), {}),
+        added=next((p.item.item for p in parts if p.item), {"repair": repair} if repair else {}),
     )
 
 

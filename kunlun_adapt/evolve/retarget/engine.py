@@ -12,6 +12,7 @@ from kunlun_adapt.check import Context, context_for, report_of
 from kunlun_adapt.diagnostics import AdaptError, Finding, ReleaseReport, Severity
 from kunlun_adapt.documents import Catalog, in_range, load_catalog
 from kunlun_adapt.evolve.retarget.account import account_of, general
+from kunlun_adapt.evolve.retarget.copies import ask_who_copies
 from kunlun_adapt.evolve.retarget.groups import groups_of
 from kunlun_adapt.evolve.retarget.holding import Place
 from kunlun_adapt.evolve.retarget.parts import (
@@ -28,6 +29,7 @@ from kunlun_adapt.evolve.retarget.work import Work
 from kunlun_adapt.evolve.retarget.yaml_nodes import EditError
 from kunlun_adapt.evolve.retarget.yaml_text import Draft
 from kunlun_adapt.locate import MAP_FILE
+from kunlun_adapt.plan import HookBinding
 from kunlun_adapt.upstream import Lock
 from kunlun_adapt.upstream.following import FollowingResolver
 
@@ -108,6 +110,7 @@ def retarget(job: Job) -> Retargeted:
 
     job.tell("looking who uses what is bound")
     ask_who_uses(works.values(), context)
+    ask_who_copies(works.values(), context_of, (*job.known, *job.between, job.new))
     for work in works.values():
         account_of(work, context, context_of)
     for work in works.values():
@@ -247,6 +250,10 @@ def _apply(draft: Draft, place: Place, work: Work) -> None:
     if ranges is None:
         return
     _, document, path = place
+    if "repair" in account.added:
+        assert isinstance(work.group.entry.item, HookBinding)
+        names = [*work.group.entry.item.hook.repair, *account.added["repair"]]
+        draft.set_values(document, path[:-2], {"repair": names})
     if ranges.new is not None:
         draft.copy_item(document, path, {"sglang": ranges.new, **account.values})
     # Each copy comes right after the entry: the last of them first.
