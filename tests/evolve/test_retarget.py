@@ -32,6 +32,7 @@ from kunlun_adapt.source.text import literal_default
 from kunlun_adapt.upstream import Symbol, open_release, read_lock
 from kunlun_adapt.upstream.following import FollowingResolver
 from tests.evolve.cut import cut_back
+from tests.evolve.test_retarget_engine import unlisted
 
 pytestmark = pytest.mark.upstream
 
@@ -73,6 +74,7 @@ def run(folder: Path, start: str, release: str, proposals: bool = False) -> Run:
         )
     )
     assert texts == read_texts(root)  # nothing is written
+    assert unlisted(done) == set()
     return Run(root, done, new)
 
 

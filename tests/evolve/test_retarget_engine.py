@@ -10,6 +10,7 @@ import pytest
 
 from kunlun_adapt.diagnostics import AdaptError, Severity
 from kunlun_adapt.evolve.retarget import Account, Job, Retargeted, read_texts, retarget
+from kunlun_adapt.evolve.retarget.parts import OF_THE_LOCK
 from kunlun_adapt.upstream import Lock, open_release
 from kunlun_adapt.upstream.following import FollowingResolver
 from tests.check.bench import MAP, RECIPE, UPSTREAM, WORKSPACE
@@ -64,7 +65,7 @@ def carry(tmp_path: Path) -> Carry:
             upstream["sglang/version.py"] = f'__version__ = "0.5.{19 + number}"\n'
             folder = written(tmp_path / str(number), upstream)
             opened.append(FollowingResolver(open_release(str(folder))))
-        return retarget(
+        done = retarget(
             Job(
                 root=root,
                 texts=read_texts(root),
@@ -76,8 +77,23 @@ def carry(tmp_path: Path) -> Carry:
                 claim=claim,
             )
         )
+        assert unlisted(done) == set()
+        return done
 
     return run
+
+
+def unlisted(done: Retargeted) -> set[str]:
+    """Bindings with a finding in the new release that are in no list of what was found."""
+    said = {
+        f.binding
+        for report in done.before
+        for f in report.findings
+        if f.binding and f.code not in OF_THE_LOCK and f.severity is not Severity.INFO
+    }
+    listed = {a.binding for a in done.accounts}
+    # A key of the interface goes by the member that is spelled so.
+    return {b for b in said if not {b, b.replace("factory/", "interface.", 1)} & listed}
 
 
 def of(done: Retargeted, binding: str) -> Account:
@@ -129,12 +145,51 @@ def test_a_symbol_that_is_gone_is_left_out_from_there_on(carry: Carry) -> None:
     ]
 
 
+def test_an_entry_reaches_up_to_where_it_is_left_out(carry: Carry) -> None:
+    """A closed range would leave the releases between without an entry and without a reason."""
+    gone = {COMMON: ("def set_affinity", "def is_ok")}
+    done = carry({}, {}, gone, documents={MAP: (AFFINITY, CLOSED)}, proposals=True)
+    account = of(done, "affinity")
+    assert account.outcome == "proposed" and account.added["sglang"] == ">=0.5.22"
+    assert account.range == ">=0.5.19,<0.5.22" and not account.review
+    assert '">=0.5.19,<0.5.22", target: sglang.srt.utils.common.set_affinity' in done.patch
+    assert [r.count(Severity.ERROR) for r in done.after] == [0, 0, 0, 0]
+
+
+def test_what_does_not_hold_before_it_is_left_out_is_named(carry: Carry) -> None:
+    done = carry(
+        {},
+        {COMMON: ("nnodes=1)", "nnodes=1, strict=False)")},
+        {COMMON: ("def set_affinity", "def is_ok")},
+        documents={MAP: (AFFINITY, CLOSED)},
+        proposals=True,
+    )
+    account = of(done, "affinity")
+    assert account.added["sglang"] == ">=0.5.22" and account.range == ">=0.5.19,<0.5.21"
+    assert account.review == ("no entry holds for sglang 0.5.21",)
+
+
 def test_what_was_left_out_before_is_not_carried(carry: Carry) -> None:
     rest = ", args: {gpu_id: gpu_id}, ignores: {tp_size: $any, nnodes: 1}}\n"
     out = '    excluded: [{sglang: ">=0.5.19,<0.5.20", why: it crashes there}]\n'
     done = carry({}, documents={MAP: (AFFINITY + rest, f"{CLOSED}{rest}{out}")})
-    assert not [a for a in done.accounts if a.binding == "affinity"]
+    assert of(done, "affinity").outcome == "left"  # nothing calls it: validate says so too
     assert "affinity" not in done.patch
+
+
+def test_an_entry_that_begins_after_the_claim_is_followed_from_there(carry: Carry) -> None:
+    """A step to a release that was not claimed leaves such an entry behind."""
+    body = "def set_affinity(gpu_id, tp_size, nnodes=1):\n    return gpu_id\n"
+    rest = ", args: {gpu_id: gpu_id}, ignores: {tp_size: $any, nnodes: 1}}"
+    made = f"{CLOSED}{rest}".replace("19,<0.5.20", "20,<0.5.21").replace("utils.common", "cores")
+    done = carry(
+        {COMMON: (body, ""), "sglang/srt/cores.py": ("", body)},
+        {},
+        documents={MAP: (AFFINITY + rest, f"{CLOSED}{rest}\n{made}")},
+    )
+    account = of(done, "affinity")
+    assert (account.outcome, account.range) == ("carried", ">=0.5.20,<0.5.22")
+    assert line(done, "+ ") == [made.replace("<0.5.21", "<0.5.22")]
 
 
 def test_an_edit_that_would_change_another_entry_is_left_and_the_rest_is_made(carry: Carry) -> None:

@@ -11,7 +11,7 @@ from kunlun_adapt.check.patches import WRAPPERS
 from kunlun_adapt.diagnostics import Finding, ItemChange, Severity
 from kunlun_adapt.evolve.retarget.holding import symbol_of
 from kunlun_adapt.evolve.retarget.parts import Part, merged
-from kunlun_adapt.evolve.retarget.placing import place_entry
+from kunlun_adapt.evolve.retarget.placing import place_before, place_entry
 from kunlun_adapt.evolve.retarget.result import Account, Outcome
 from kunlun_adapt.evolve.retarget.work import Work
 from kunlun_adapt.plan import WRAPPING, HookBinding
@@ -54,6 +54,9 @@ def account_of(work: Work, context: Context, context_of: Callable[[str], Context
         outcome = "proposed"
         parts = work.parts = [*parts, Part("likely", "", since)]
         drifted = None
+    out = next((p.item for p in parts if p.item is not None and not p.values), None)
+    if out is not None:
+        work.ranges, values = place_before(group, str(out.item["sglang"]), context_of), {}
     if errors:
         outcome = "left"
     if drifted:
@@ -62,6 +65,7 @@ def account_of(work: Work, context: Context, context_of: Callable[[str], Context
     if gaps:
         review.append(f"no entry holds for sglang {', '.join(gaps)}")
         outcome = "proposed" if outcome == "carried" else outcome
+    repair = [name for part in parts for name in part.repair]
     changed = group.entry.with_values(values)
     new = work.ranges.new or work.ranges.old if work.ranges is not None else None
     work.account = Account(
@@ -78,7 +82,7 @@ def account_of(work: Work, context: Context, context_of: Callable[[str], Context
         review=tuple(review),
         upstream=next((p.upstream for p in parts if p.upstream), None),
         between=work.ranges.between if work.ranges is not None else (),
-        added=next((p.item.item for p in parts if p.item is not None), {}),
+        added=next((p.item.item for p in parts if p.item), {"repair": repair} if repair else {}),
     )
 
 

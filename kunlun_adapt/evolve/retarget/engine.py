@@ -12,6 +12,7 @@ from kunlun_adapt.check import Context, context_for, report_of
 from kunlun_adapt.diagnostics import AdaptError, Finding, ReleaseReport, Severity
 from kunlun_adapt.documents import Catalog, in_range, load_catalog
 from kunlun_adapt.evolve.retarget.account import account_of, general
+from kunlun_adapt.evolve.retarget.copies import ask_who_copies
 from kunlun_adapt.evolve.retarget.groups import groups_of
 from kunlun_adapt.evolve.retarget.holding import Place
 from kunlun_adapt.evolve.retarget.parts import (
@@ -28,6 +29,7 @@ from kunlun_adapt.evolve.retarget.work import Work
 from kunlun_adapt.evolve.retarget.yaml_nodes import EditError
 from kunlun_adapt.evolve.retarget.yaml_text import Draft
 from kunlun_adapt.locate import MAP_FILE
+from kunlun_adapt.plan import HookBinding
 from kunlun_adapt.upstream import Lock
 from kunlun_adapt.upstream.following import FollowingResolver
 
@@ -83,7 +85,8 @@ def retarget(job: Job) -> Retargeted:
         )
     before = report_of(context)
     old_warnings = _said_before(job, catalog)
-    groups = list(groups_of(context, job.known, job.between))
+    groups = groups_of(context, job.known, job.between)
+    # What the newest known release leaves out is not carried: what is said of it is listed.
     works = {g.entry.place: Work(g, [], []) for g in groups if g.followed}
     job.tell("following what is lost")
     ways = {place: work.group.way for place, work in works.items()}
@@ -95,9 +98,7 @@ def retarget(job: Job) -> Retargeted:
     ask_who_passes(context, made, entries, ways)
     for place, part in made:
         works[place].parts.append(part)
-    # What the newest known release leaves out is not to be carried, whatever is said of it.
-    aside = {g.binding for g in groups if not g.followed and not g.outside}
-    rest = [f for f in _blocked(works.values(), without) if f.binding not in aside]
+    rest = _blocked(works.values(), without)
     contexts: dict[str, Context] = {job.new.version: context}
 
     def context_of(version: str) -> Context:
@@ -109,6 +110,7 @@ def retarget(job: Job) -> Retargeted:
 
     job.tell("looking who uses what is bound")
     ask_who_uses(works.values(), context)
+    ask_who_copies(works.values(), context_of, (*job.known, *job.between, job.new))
     for work in works.values():
         account_of(work, context, context_of)
     for work in works.values():
@@ -248,6 +250,10 @@ def _apply(draft: Draft, place: Place, work: Work) -> None:
     if ranges is None:
         return
     _, document, path = place
+    if "repair" in account.added:
+        assert isinstance(work.group.entry.item, HookBinding)
+        names = [*work.group.entry.item.hook.repair, *account.added["repair"]]
+        draft.set_values(document, path[:-2], {"repair": names})
     if ranges.new is not None:
         draft.copy_item(document, path, {"sglang": ranges.new, **account.values})
     # Each copy comes right after the entry: the last of them first.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,9 +96,16 @@ def _way(
     between: tuple[FollowingResolver, ...],
     new: FollowingResolver,
 ) -> tuple[FollowingResolver, ...]:
-    """Return the releases to go through: the newest that the entry claims comes first."""
+    """Return the releases to go through: the newest known one that the entry claims comes first.
+
+    An entry for none of them, as a step that was not claimed leaves it, is known where it begins.
+    """
     here = Version(new.version)
-    older = [r for r in known if Version(r.version) < here and in_range(own, r.version)]
+
+    def inside(releases: Iterable[FollowingResolver]) -> list[FollowingResolver]:
+        return [r for r in releases if Version(r.version) < here and in_range(own, r.version)]
+
+    older = inside(known) or inside(between)[:1]
     older = [r for r in older if not any(in_range(e, r.version) for e in group.excluded)]
     if not older:
         return (new,)

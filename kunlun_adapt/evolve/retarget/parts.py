@@ -41,6 +41,8 @@ class Part:
     upstream: str | None = None
     forms: tuple[Mapping[str, Any], ...] = ()
     """The values that it has on the way, where it moved more than once."""
+    repair: tuple[str, ...] = ()
+    """The copies that the hook has to repair as well."""
 
 
 def merged(parts: Iterable[Part]) -> tuple[dict[str, Any], str | None]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
+
+from packaging.version import Version
 
 from kunlun_adapt.check import Context
 from kunlun_adapt.documents import in_range
 from kunlun_adapt.evolve.retarget.groups import Group
 from kunlun_adapt.evolve.retarget.holding import fitted, holds
 from kunlun_adapt.evolve.retarget.ranges import beginning, ended, widened
+from kunlun_adapt.plan.nearest import floor_of
 
 ContextOf = Callable[[str], Context]
 """Returns what a release is looked at with, by its version."""
@@ -67,6 +71,23 @@ def place_entry(
     gaps = tuple(v for v, form in found.items() if form is None)
     new = beginning(group.own, low, release, others)
     return Ranges(ended(own, end), new, gaps, stretches)
+
+
+def place_before(group: Group, out: str, context_of: ContextOf) -> Ranges | None:
+    """Return the range of an entry that is left out in the range `out`; None where it stays.
+
+    It reaches up to there, as far as it was followed and holds: what lies between would be left
+    without an entry and without a reason.
+    """
+    low = floor_of(out)
+    assert low is not None, "what is left out is so from a release on"
+    way = [r.version for r in group.way[1:-1] if Version(r.version) < low]
+    way = [v for v in way if not _others(group, v)]
+    as_it_is = [v for v in way if holds(context_of(v), group.entry, group.entry.stated)]
+    kept = [*takewhile(as_it_is.__contains__, way)]
+    own = widened(group.own, kept[-1], (*group.others, *group.excluded)) if kept else group.own
+    gaps = tuple(v for v in way if v not in as_it_is or not in_range(own, v))
+    return None if own == group.own and not gaps else Ranges(own, None, gaps)
 
 
 def _form(

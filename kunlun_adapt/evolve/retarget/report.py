@@ -52,7 +52,7 @@ def account_lines(account: Account) -> list[str]:
         lines.append(f"    add       {flow(account.added)}")
     for text, values in account.between if account.outcome != "left" else ():
         lines.append(f"    on the way {text}: {flow(values)}")
-    if account.range is not None and account.outcome != "left" and not account.added:
+    if account.range is not None and account.outcome != "left":
         lines.append(f"    entry     - {flow(account.entry)}")
     if account.taken and account.outcome == "proposed":
         lines.append("    taken")

@@ -34,7 +34,7 @@ class Account:
     review: tuple[str, ...] = ()
     upstream: str | None = None
     added: Mapping[str, Any] = field(default_factory=dict)
-    """What a list gets beside: an exclusion, or what an entry needs to be spelled."""
+    """What a list gets beside: an exclusion, what an entry needs to be spelled, or a repair."""
     between: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     """Further entries for releases on the way: the range of each, and its values."""
     taken: bool = False
