@@ -18,6 +18,7 @@ from kunlun_adapt.cli.common import (
     TextOrJson,
     Workspace,
     as_json,
+    as_release,
     cannot,
     emit,
     fail,
@@ -115,6 +116,11 @@ def retarget(
             )
         held, texts = open_lock(root), read_texts(root)
         new = FollowingResolver(obtain(sglang, offline=offline, quiet=quiet))
+        if Version(new.version).local:
+            fail(
+                f"sglang {new.version} is no release, and a range begins and ends at releases only",
+                f"name the release that it will be: {as_release(sglang, new.version)}",
+            )
         map_ = catalog.platform_map
         claimed = map_.model.sglang if map_ is not None else ""
         releases = releases_for(claimed, held, Version(new.version), _opener(offline, quiet))

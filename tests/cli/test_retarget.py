@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -225,6 +226,36 @@ def test_a_terminal_is_asked_before_anything_is_written(
 
 def test_options_that_contradict_each_other(retarget: Retarget) -> None:
     assert retarget("--dry-run", "--apply").exit_code == 2
+
+
+@pytest.mark.parametrize("given", ["", "@0.5.19+30.g1f2e3d4a5"])
+def test_a_range_begins_at_a_release_only(
+    retarget: Retarget, workspace: Path, run: Run, given: str
+) -> None:
+    new = workspace.parent / "new"
+    (new / "sglang/version.py").write_text('__version__ = "0.5.19+30.g1f2e3d4a5"\n')
+    place = ("--workspace", workspace)
+    result = run("retarget", f"{new}{given}", *place, "--apply")
+    assert result.exit_code == 2
+    assert "sglang 0.5.19+30.g1f2e3d4a5 is no release" in result.stderr
+    assert f"name the release that it will be: {new}@0.5.20\n" in result.stderr
+    result = run("validate", "--sglang", f"{new}{given}", *place, "--beyond-claims")
+    assert f"{new}@0.5.20 checks it as that" in result.stderr
+    assert NEW.strip().split(", target")[0] in result.stdout
+    assert run("retarget", f"{new}@0.5.20", *place, "--apply").exit_code == 0
+    assert ENDED + NEW in texts(workspace)[MAP]
+
+
+def test_a_wheel_has_the_release_that_it_states(
+    retarget: Retarget, workspace: Path, run: Run, tmp_path: Path
+) -> None:
+    wheel = tmp_path / "sglang-0.5.20+cu129-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("sglang/__init__.py", "")
+        archive.writestr("sglang-0.5.20+cu129.dist-info/METADATA", "Version: 0.5.20+cu129\n")
+    result = run("retarget", wheel, "--workspace", workspace)
+    assert result.exit_code == 2
+    assert "DIR@0.5.20, where DIR is the folder that holds its sglang/" in result.stderr
 
 
 def test_a_claimed_release_has_to_be_there(
