@@ -267,6 +267,18 @@ def test_a_claimed_release_has_to_be_there(
     assert "no claimed release can be read" in result.output
 
 
+def test_the_only_claimed_release_is_carried_nowhere(
+    retarget: Retarget, workspace: Path, run: Run
+) -> None:
+    for locked in (True, False):
+        if not locked:
+            (workspace / "adapt.lock").unlink()
+        result = run("retarget", workspace.parent / "release", "--workspace", workspace)
+        assert result.exit_code == 2
+        assert "sglang 0.5.19 is claimed already" in result.stderr
+        assert "kunlun-adapt validate --sglang 0.5.19" in result.stderr
+
+
 def test_all_files_are_written_or_none(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = texts(workspace)
     after = {name: text + "# more\n" for name, text in before.items()}
