@@ -279,6 +279,21 @@ def test_the_only_claimed_release_is_carried_nowhere(
         assert "kunlun-adapt validate --sglang 0.5.19" in result.stderr
 
 
+def test_a_full_disk_is_told_with_the_file(
+    retarget: Retarget, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = texts(workspace)
+
+    def full(*args: object, **kwargs: object) -> object:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    result = retarget("--apply")
+    assert result.exit_code == 2
+    assert f"{workspace / MAP}: No space left on device; nothing was written" in result.stderr
+    assert texts(workspace) == before
+
+
 def test_all_files_are_written_or_none(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = texts(workspace)
     after = {name: text + "# more\n" for name, text in before.items()}
@@ -291,7 +306,7 @@ def test_all_files_are_written_or_none(workspace: Path, monkeypatch: pytest.Monk
         real(source, target)
 
     monkeypatch.setattr(os, "replace", replace)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(AdaptError, match=f"{RECIPE}: No space .*; nothing was written"):
         write_texts(workspace, before, after)
     monkeypatch.setattr(os, "replace", real)
     assert texts(workspace) == before
