@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from kunlun_adapt.check.releases import release_at
 from kunlun_adapt.documents import Catalog, Document, OperatorRecipe, PlatformMap, in_range
 from kunlun_adapt.plan import PLATFORM, HookBinding, KernelBinding, Member, Plan, spelled
 from kunlun_adapt.upstream import Facts, Lock, Missing, Resolver, Symbol
@@ -43,6 +44,11 @@ class Context:
     @property
     def release(self) -> str:
         return self.facts.version
+
+    @property
+    def floor(self) -> str:
+        """The release at which a range begins that is proposed for this one."""
+        return release_at(self.release)
 
     def lock_command(self, *releases: str) -> str:
         """Return what to run so that the lock holds some releases.

@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from kunlun_adapt.check.context import Context, member_path
+from kunlun_adapt.check.drift import last_seen
 from kunlun_adapt.check.implementations import Found, Implementations
 from kunlun_adapt.diagnostics import Position
 from kunlun_adapt.documents import Document, OperatorRecipe
@@ -96,8 +97,13 @@ def _map(context: Context) -> Iterator[ImplUse]:
         if hook.hook.impl is None:
             continue
         at = hook.document.at(*hook.path[:2], "impl")
-        whole_class = isinstance(hook.symbol, Symbol) and hook.symbol.kind == "class"
-        called = hook.hook.type in WRAPPING and not whole_class
+        bound = hook.symbol
+        if not isinstance(bound, Symbol):
+            # It is gone, which KA101 says. What it was tells what may take its place.
+            seen = last_seen(context, hook.at.target)
+            bound = seen[1] if seen is not None else bound
+        whole_class = isinstance(bound, Symbol) and bound.kind == "class"
+        called = hook.hook.type in WRAPPING and isinstance(bound, Symbol) and not whole_class
         kind = "function" if called else None
         if whole_class and hook.hook.type == "replace":
             kind = "class"

@@ -78,7 +78,7 @@ def _releases(context: Context, use: Use, path: str) -> _Releases:
     A path that differs by a slip from the one that there is, and that the lock never had, was one.
     """
     own = str(use.entry.get("sglang", ANY))
-    inside = in_range(own, context.release)
+    inside = in_range(own, context.floor)
     held = _held(context, use.path)
     if inside and not held and _differ_by_a_slip(use.path, path):
         return _Releases(use.entry.get("sglang"), False, ["in place of the entry there"])

@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.ranges import ranged
-from kunlun_adapt.check.releases import bounds, known_releases
+from kunlun_adapt.check.releases import bounds, known_releases, release_at
 from kunlun_adapt.check.wording import flow
 from kunlun_adapt.diagnostics import ItemChange, Mend
 from kunlun_adapt.documents import in_range
@@ -69,9 +69,10 @@ def around(
 
     The newest known release gets `>=` itself, the oldest `<` the next, any other both. The range
     meets none of those in `taken`, and starts right after them where it is to `fill` a gap.
+    A commit after a release gets the one to come.
     `known` are other releases in which the matter is known to be different; else the locked ones.
     """
-    here = Version(Version(context.release).public)
+    here = Version(context.floor)
     others = _others(context, known) - {here}
     taken = list(taken)
     releases = sorted({Version(r) for r in _possible(context, taken)} | others | {here})
@@ -121,7 +122,8 @@ def possible(context: Context, *ranges: str) -> list[str]:
 
 def _possible(context: Context, ranges: Sequence[str]) -> set[str]:
     locked = context.lock.releases if context.lock else ()
-    found = set(known_releases(context.map.sglang, locked)) | {*locked, context.release}
+    found = set(known_releases(context.map.sglang, locked)) | {*map(release_at, locked)}
+    found.add(context.floor)
     for text in ranges:
         if not _is_open(text):
             found |= {str(version) for version in bounds(text)}
@@ -137,7 +139,7 @@ def _is_open(text: str) -> bool:
 def _others(context: Context, known: Iterable[str] | None) -> set[Version]:
     if known is None:
         known = context.lock.releases if context.lock else ()
-    others = {Version(Version(text).public) for text in known}
+    others = {Version(release_at(text)) for text in known}
     # What the claims hold for was verified there, and this release lies outside.
     return others if context.claimed else others | set(bounds(context.map.sglang))
 

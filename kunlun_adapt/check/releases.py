@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from packaging.specifiers import SpecifierSet
@@ -13,6 +14,9 @@ POST_RELEASES = 3
 """Upstream has published post releases 0.5.12.post1, 0.5.13.post1 and 0.5.15.post1 so far."""
 
 MICROS = 60
+
+_AFTER = re.compile(r"\d+\.g[0-9a-f]+\Z")
+"""What the version of a commit after a release ends with: how many commits, and which it is."""
 
 
 def known_releases(claim: str, given: Iterable[str] = ()) -> tuple[str, ...]:
@@ -35,6 +39,21 @@ def bounds(specifier: str) -> list[Version]:
     """Return the versions that a range names, lowest first; `===` names texts, not versions."""
     ordered = [s for s in SpecifierSet(specifier) if s.operator != "==="]
     return sorted(Version(s.version.removesuffix(".*")) for s in ordered)
+
+
+def following(release: str) -> str:
+    """Return the release that comes after one: the next of its last number."""
+    *head, last = Version(release).release
+    return ".".join(map(str, [*head, last + 1]))
+
+
+def release_at(version: str) -> str:
+    """Return the release at which a range begins for what has a version.
+
+    A range begins at a release only: for a commit after one it is the one to come.
+    """
+    whole = Version(version)
+    return following(version) if _AFTER.match(whole.local or "") else whole.public
 
 
 def spans(releases: Iterable[str]) -> str:

@@ -222,6 +222,16 @@ def obtain(spec: str, *, offline: bool, quiet: bool) -> Release:
         return open_release(spec, offline=offline, progress=show)
 
 
+def as_release(spec: str, version: str) -> str:
+    """Return how to name the release that a spec will be, whose `version` no range may name."""
+    from kunlun_adapt.check.releases import release_at
+
+    place, to_come = spec.removesuffix(f"@{version}"), release_at(version)
+    if place.startswith("git:") or Path(place).expanduser().is_dir():
+        return f"{place}@{to_come}"
+    return f"DIR@{to_come}, where DIR is the folder that holds its sglang/"
+
+
 def facts_of(spec: str, lock: Lock, *, offline: bool, quiet: bool) -> Facts:
     """Return what is known of a release: from the lock where it holds it, else from the release."""
     if spec in lock.releases:

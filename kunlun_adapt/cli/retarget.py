@@ -18,6 +18,7 @@ from kunlun_adapt.cli.common import (
     TextOrJson,
     Workspace,
     as_json,
+    as_release,
     cannot,
     emit,
     fail,
@@ -30,6 +31,7 @@ from kunlun_adapt.cli.common import (
     working,
 )
 from kunlun_adapt.diagnostics import Severity
+from kunlun_adapt.documents import in_range
 from kunlun_adapt.evolve.retarget import (
     Account,
     Job,
@@ -115,10 +117,15 @@ def retarget(
             )
         held, texts = open_lock(root), read_texts(root)
         new = FollowingResolver(obtain(sglang, offline=offline, quiet=quiet))
+        if Version(new.version).local:
+            fail(
+                f"sglang {new.version} is no release, and a range begins and ends at releases only",
+                f"name the release that it will be: {as_release(sglang, new.version)}",
+            )
         map_ = catalog.platform_map
         claimed = map_.model.sglang if map_ is not None else ""
         releases = releases_for(claimed, held, Version(new.version), _opener(offline, quiet))
-        _say_what_is_missing(releases, quiet)
+        _say_what_is_missing(releases, new.version, claimed, quiet)
         named = None if workspace is None else str(workspace)
         others = [r.version for r in (*releases.known, *releases.between)]
         with (
@@ -173,7 +180,12 @@ def _opener(offline: bool, quiet: bool) -> Callable[[str], FollowingResolver]:
     return opened
 
 
-def _say_what_is_missing(releases: Releases, quiet: bool) -> None:
+def _say_what_is_missing(releases: Releases, new: str, claim: str, quiet: bool) -> None:
+    if not releases.known and not releases.missed and in_range(claim, new):
+        fail(
+            f"sglang {new} is claimed already, and no other release is: there is nothing to carry",
+            f"kunlun-adapt validate --sglang {new}",
+        )
     if not releases.known:
         fail(
             "no claimed release can be read, so nothing tells where a symbol was before",
@@ -214,8 +226,6 @@ def _lock_command(done: Retargeted, spec: str, workspace: str | None) -> str | N
 
 def in_claim(done: Retargeted) -> bool:
     """Tell whether the map claims the new release now."""
-    from kunlun_adapt.documents import in_range
-
     return in_range(done.claim[1], done.release)
 
 

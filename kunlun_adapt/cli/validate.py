@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from packaging.version import Version
 
 from kunlun_adapt.check import check_release
+from kunlun_adapt.check.releases import release_at
 from kunlun_adapt.cli.common import (
     EXIT_FINDINGS,
     Offline,
     Quiet,
     Releases,
     Workspace,
+    as_release,
     cannot,
     default_release,
     emit,
@@ -143,6 +146,12 @@ def validate(
                     source=spec,
                     workspace=None if workspace is None else str(workspace),
                     ignored=selection.ignores,
+                )
+            to_come = release_at(release.version)
+            if to_come != Version(release.version).public and not quiet:
+                remark(
+                    f"sglang {release.version} is no release: ranges are proposed for {to_come}, "
+                    f"and {as_release(spec, release.version)} checks it as that"
                 )
             reports.append(selection.of_report(report))
         infos = verbose or fail_on is FailOn.INFO

@@ -12,6 +12,7 @@ from kunlun_adapt.check.implementations import Implementation, Implementations, 
 from kunlun_adapt.diagnostics import Severity
 from kunlun_adapt.upstream import Lock, LockFacts
 from tests.check.bench import IMPLS, MAP, RECIPE, Bench
+from tests.check.examples import lock_of
 from tests.check.said import codes, only
 
 PLACES = [
@@ -297,6 +298,21 @@ def test_a_class_is_replaced_by_a_class_and_a_call_taken_by_a_function(bench: Be
     assert "is a function, and stands in for a class" in found.message
     called = bench.edit(MAP, '"our_impls:set_affinity"', '"our_impls:Pool"')
     assert "is a class, and a hook calls" in only(called.findings(), "KA302").message
+
+
+@pytest.mark.parametrize("impl", ["our_impls:Pool", "our_impls:set_affinity"])
+def test_what_takes_the_place_of_something_gone_is_judged_by_what_it_was(
+    bench: Bench, impl: str
+) -> None:
+    hook = f'  - {{id: runner, why: ours, type: replace, impl: "{impl}", at: [{{target: sglang.srt.runner.GraphRunner}}]}}\n'
+    whole = bench.edit(MAP, "hooks:\n", "hooks:\n" + hook)
+    lock = lock_of(whole)
+    whole = whole.edit("sglang/srt/runner.py", "class GraphRunner", "class DecodeRunner")
+    found = [f for f in whole.findings() if f.binding == "runner"]
+    assert codes(found) == ["KA101"]
+    found = [f for f in whole.findings(lock=lock) if f.binding == "runner"]
+    told = {"KA101"} if impl.endswith("Pool") else {"KA101", "KA302"}
+    assert {f.code for f in found if f.severity is Severity.ERROR} == told
 
 
 @pytest.mark.parametrize(

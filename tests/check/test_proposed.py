@@ -59,6 +59,12 @@ def context(bench: Bench, release: str, *releases: str, claim: str | None = None
         ("0.5.23", [], [">=0.5.30"], "<0.5.30"),
         # A release that was built by hand has a version that no range may name.
         ("0.5.20.dev3+g1234567", ["0.5.19"], [], ">=0.5.20.dev3"),
+        ("0.5.19+cu129", ["0.5.18"], [], ">=0.5.19"),
+        # What a commit after a release has is not what that release has.
+        ("0.5.19+30.g1f2e3d4a5", ["0.5.19"], [], ">=0.5.20"),
+        ("0.5.19+30.g1f2e3d4a5", ["0.5.19", "0.5.22"], [], ">=0.5.20,<0.5.22"),
+        ("0.5.19.post1+3.g1f2e3d4a5", ["0.5.19"], ["<0.5.20"], ">=0.5.20"),
+        ("0.5.18", ["0.5.17", "0.5.18+30.g1f2e3d4a5"], [], ">=0.5.18,<0.5.19"),
     ],
 )
 def test_the_range_around_a_release(

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -227,6 +228,36 @@ def test_options_that_contradict_each_other(retarget: Retarget) -> None:
     assert retarget("--dry-run", "--apply").exit_code == 2
 
 
+@pytest.mark.parametrize("given", ["", "@0.5.19+30.g1f2e3d4a5"])
+def test_a_range_begins_at_a_release_only(
+    retarget: Retarget, workspace: Path, run: Run, given: str
+) -> None:
+    new = workspace.parent / "new"
+    (new / "sglang/version.py").write_text('__version__ = "0.5.19+30.g1f2e3d4a5"\n')
+    place = ("--workspace", workspace)
+    result = run("retarget", f"{new}{given}", *place, "--apply")
+    assert result.exit_code == 2
+    assert "sglang 0.5.19+30.g1f2e3d4a5 is no release" in result.stderr
+    assert f"name the release that it will be: {new}@0.5.20\n" in result.stderr
+    result = run("validate", "--sglang", f"{new}{given}", *place, "--beyond-claims")
+    assert f"{new}@0.5.20 checks it as that" in result.stderr
+    assert NEW.strip().split(", target")[0] in result.stdout
+    assert run("retarget", f"{new}@0.5.20", *place, "--apply").exit_code == 0
+    assert ENDED + NEW in texts(workspace)[MAP]
+
+
+def test_a_wheel_has_the_release_that_it_states(
+    retarget: Retarget, workspace: Path, run: Run, tmp_path: Path
+) -> None:
+    wheel = tmp_path / "sglang-0.5.20+cu129-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("sglang/__init__.py", "")
+        archive.writestr("sglang-0.5.20+cu129.dist-info/METADATA", "Version: 0.5.20+cu129\n")
+    result = run("retarget", wheel, "--workspace", workspace)
+    assert result.exit_code == 2
+    assert "DIR@0.5.20, where DIR is the folder that holds its sglang/" in result.stderr
+
+
 def test_a_claimed_release_has_to_be_there(
     workspace: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +265,33 @@ def test_a_claimed_release_has_to_be_there(
     result = run("retarget", workspace.parent / "new", "--workspace", workspace, "--offline")
     assert result.exit_code == 2
     assert "no claimed release can be read" in result.output
+
+
+def test_the_only_claimed_release_is_carried_nowhere(
+    retarget: Retarget, workspace: Path, run: Run
+) -> None:
+    for locked in (True, False):
+        if not locked:
+            (workspace / "adapt.lock").unlink()
+        result = run("retarget", workspace.parent / "release", "--workspace", workspace)
+        assert result.exit_code == 2
+        assert "sglang 0.5.19 is claimed already" in result.stderr
+        assert "kunlun-adapt validate --sglang 0.5.19" in result.stderr
+
+
+def test_a_full_disk_is_told_with_the_file(
+    retarget: Retarget, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = texts(workspace)
+
+    def full(*args: object, **kwargs: object) -> object:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    result = retarget("--apply")
+    assert result.exit_code == 2
+    assert f"{workspace / MAP}: No space left on device; nothing was written" in result.stderr
+    assert texts(workspace) == before
 
 
 def test_all_files_are_written_or_none(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +306,7 @@ def test_all_files_are_written_or_none(workspace: Path, monkeypatch: pytest.Monk
         real(source, target)
 
     monkeypatch.setattr(os, "replace", replace)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(AdaptError, match=f"{RECIPE}: No space .*; nothing was written"):
         write_texts(workspace, before, after)
     monkeypatch.setattr(os, "replace", real)
     assert texts(workspace) == before

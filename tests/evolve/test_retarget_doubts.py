@@ -39,6 +39,14 @@ OTHER = SHORT.replace("return gpu_id", "return tp_size")
 USED = "from sglang.srt.utils.common import set_affinity\n\n\ndef run():\n    set_affinity(1, 2)\n"
 HERE, A, B = "sglang.srt.utils.common", "sglang.srt.a", "sglang.srt.b"
 IN_A, IN_B = "sglang/srt/a.py", "sglang/srt/b.py"
+IMPORT = "from sglang.srt.utils.common import set_affinity"
+RENAMED = {
+    "imported under another name": (f"{IMPORT} as pin", "pin(1, 2, strict=True)"),
+    "in its place": (f"{IMPORT} as pin", "pin(1, 2, 1, True)"),
+    "given another name": (f"{IMPORT}\n\npin = set_affinity", "pin(1, 2, strict=1)"),
+    "chosen": (f"{IMPORT}\n\npin = set_affinity if 1 else None", "pin(1, 2, strict=1)"),
+    "wrapped": (f"{IMPORT}\n\npin = partial(set_affinity, 1)", "pin(2, strict=1)"),
+}
 HELPER = "\n\ndef is_ok():\n    return False\n"
 TELLING = """
 
@@ -147,3 +155,14 @@ def test_a_member_that_is_only_inherited_now(carry: Carry, monkeypatch: pytest.M
     assert account.outcome == "proposed"
     assert account.values["target"] == f"{A}.Pin.set_affinity"
     assert account.evidence[-1] == f"it is only inherited there, from {A}.Base"
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_a_call_by_another_name_passes_what_it_passes(name: str, carry: Carry) -> None:
+    """It does so on the way only: in the new release KA115 would tell."""
+    head, call = RENAMED[name]
+    user = f"{head}\n\n\ndef run():\n    {call}\n"
+    taken = {COMMON: ("nnodes=1)", "nnodes=1, strict=False)"), USER: ("", user)}
+    account = of(carry(taken, {USER: (user, "")}), "affinity")
+    assert account.outcome == "proposed"
+    assert any(f"strict is passed in sglang 0.5.20, {USER}" in said for said in account.evidence)

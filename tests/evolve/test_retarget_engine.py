@@ -53,12 +53,13 @@ def carry(tmp_path: Path) -> Carry:
         proposals: bool = False,
         claim: bool = False,
         drop: str = "nothing",
+        start: Edits | None = None,
     ) -> Retargeted:
         claimed = {MAP: ('sglang: ">=0.5.17,<0.5.24"', 'sglang: ">=0.5.19,<0.5.20"')}
         files = edited(edited(WORKSPACE, claimed), documents or {})
         root = written(tmp_path / "workspace", files)
         opened, upstream = [], edited(UPSTREAM, {})
-        for number, edits in enumerate(({}, *changes)):
+        for number, edits in enumerate((start or {}, *changes)):
             upstream = edited(upstream, edits)
             if number:
                 upstream = {n: t for n, t in upstream.items() if not n.startswith(drop)}
@@ -303,6 +304,72 @@ def test_a_class_that_a_factory_hands_out_has_no_range(carry: Carry) -> None:
     account = of(done, "factory/graph_runner")
     assert account.outcome == "left" and account.codes == ("KA101",)
     assert line(done, "- ") == []
+
+
+REPLACED = (
+    '  - {id: pool, why: ours, type: replace, impl: "our_impls:Pool", '
+    "at: [{target: sglang.srt.pool.Pool}]}\n"
+)
+POOL = """\
+class Pool:
+    def take(self, count, size):
+        taken = [row for row in self.rows if row % size < count]
+        self.rows = [row for row in self.rows if row not in taken]
+        return taken
+
+
+def pad_rows(rows, width):
+    while len(rows) % width:
+        rows = [*rows, 0]
+    return rows
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "outcome"), [("sglang/srt/kv.py", "carried"), (None, "proposed")]
+)
+def test_a_class_that_is_replaced_is_carried_as_all_else(
+    carry: Carry, place: str | None, outcome: str
+) -> None:
+    user, pool = "sglang/srt/user.py", "sglang/srt/pool.py"
+    old = {pool: ("", POOL), user: ("", "from sglang.srt.pool import Pool\n\nROWS = Pool()\n")}
+    new = {pool: (POOL, ""), user: ("srt.pool", "srt.kv")}
+    moved = {**new, place: ("", POOL)} if place else new
+    documents = {MAP: ("hooks:\n", f"hooks:\n{REPLACED}")}
+    account = of(carry(moved, documents=documents, start=old), "pool")
+    assert account.outcome == outcome, (account.says, account.evidence)
+    if place:
+        assert account.values == {"target": "sglang.srt.kv.Pool"}
+        assert account.rates and all(rate.is_certain for rate in account.rates)
+    else:
+        assert account.added["sglang"] == ">=0.5.20"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("count, size)", "count, size, draft=False)", "take"),
+        ("class Pool:\n", "class Pool:\n    def close(self):\n        self.rows = []\n\n", "close"),
+        ("class Pool:\n", "class Pool:\n    def __init__(self, n):\n        pass\n\n", "__init__"),
+        ("class Pool:", "class Pool(dict):", "its bases or decorators"),
+        ("size < count", "size <= count", None),
+    ],
+)
+def test_a_replaced_class_with_other_members_is_proposed(
+    carry: Carry, old: str, new: str, named: str | None
+) -> None:
+    user, pool, place = "sglang/srt/user.py", "sglang/srt/pool.py", "sglang/srt/kv.py"
+    start = {pool: ("", POOL), user: ("", "from sglang.srt.pool import Pool\n\nROWS = Pool()\n")}
+    moved = {pool: (POOL, ""), user: ("srt.pool", "srt.kv"), place: ("", POOL.replace(old, new))}
+    documents = {MAP: ("hooks:\n", f"hooks:\n{REPLACED}")}
+    account = of(carry(moved, documents=documents, start=start), "pool")
+    assert account.values == {"target": "sglang.srt.kv.Pool"}
+    if named is None:
+        assert account.outcome == "carried"
+        assert any("its body is not what it was in 0.5.19" in said for said in account.review)
+    else:
+        assert account.outcome == "proposed"
+        assert f"not as in sglang 0.5.19: {named}" in account.evidence
 
 
 def test_a_claim_is_raised_over_what_is_left_when_asked_for(carry: Carry) -> None:

@@ -37,8 +37,8 @@ def rule(context: Context) -> Iterable[Finding]:
                 target=member.symbol.path,
                 upstream=member.symbol.location,
                 suggestion=f"turn it off, or end its range in interface.{member.key} before "
-                f"{context.release} and add left_at_default: {{member: {member.key}, "
-                f'sglang: ">={context.release}", why: …}}',
+                f"{context.floor} and add left_at_default: {{member: {member.key}, "
+                f'sglang: ">={context.floor}", why: …}}',
             )
 
 

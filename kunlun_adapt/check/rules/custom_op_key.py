@@ -35,7 +35,7 @@ def rule(context: Context) -> Iterable[Finding]:
             binding="factory/device.reports_as",
             target=symbol.path,
             upstream=symbol.location,
-            suggestion=f'hook {REGISTERS} for ">={context.release}", or accept it at the top of '
+            suggestion=f'hook {REGISTERS} for ">={context.floor}", or accept it at the top of '
             'the map: `accepts: [{code: KA211, why: "…"}]`',
         )
 

@@ -185,7 +185,7 @@ def _told(release: str, left: LeftOut, where: Place, why: str) -> Finding:
 def _suggestion(context: Context, left: LeftOut, path: str) -> Mend:
     if path == left.target:
         why = leave_out(context, left.binding.id)
-        return Mend(f"let its range hold for {context.release} too, or say why not: {why.text}")
+        return Mend(f"let its range hold for {context.floor} too, or say why not: {why.text}")
     missing = context.facts.resolve(left.target)
     entry = {k: v for k, v in left.entry.items() if k != "excluded"}
     place = (left.document, left.path)

@@ -98,7 +98,7 @@ def _split(context: Context, member: Member, near: str | None) -> Mend | str:
     told: dict[str, Any] = {"field" if field else "method": near}
     if argument:
         told["argument"] = argument
-    said = flow({"sglang": f">={context.release}", **told})
+    said = flow({"sglang": f">={context.floor}", **told})
     text = f"interface.{key}: add {said}"
     if path is None:
         return text
@@ -110,7 +110,7 @@ def _split(context: Context, member: Member, near: str | None) -> Mend | str:
     whole = capabilities_class(context) if field and not told_of else None
     if whole is None:
         return Mend(text, "spelled", (change,))
-    item = {"sglang": f">={context.release}", "call": whole}
+    item = {"sglang": f">={context.floor}", "call": whole}
     text += f"; and interface.{CAPABILITIES}: [{flow(item)}]"
     beside = ItemChange(raw.file, raw.index, ("interface", CAPABILITIES), item)
     return Mend(text, "spelled", (change, beside))
@@ -128,9 +128,9 @@ def _argument(context: Context, member: Member, near: str) -> dict[str, str]:
 
 def _nothing_near(context: Context, member: Member, key: str) -> str:
     """Say what to look at: to leave the key alone is no advice where that turns something off."""
-    left = f'left_at_default: [{{member: {member.key}, sglang: ">={context.release}", why: "…"}}]'
+    left = f'left_at_default: [{{member: {member.key}, sglang: ">={context.floor}", why: "…"}}]'
     kind = "field" if member.key.startswith(f"{CAPABILITIES}.") else "method"
-    add = f'interface.{key}: add {{sglang: ">={context.release}", {kind}: …}}'
+    add = f'interface.{key}: add {{sglang: ">={context.floor}", {kind}: …}}'
     if kind == "field":
         lost = (member.name.rpartition(".")[2], member.key.rpartition(".")[2])
         like = [f for f in _fields(context) if any(shares_a_word(name, f) for name in lost)]

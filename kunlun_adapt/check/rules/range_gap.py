@@ -35,6 +35,6 @@ def rule(context: Context) -> Iterable[Finding]:
 def _mend(context: Context, group: Ranges) -> Mend:
     for target in reversed(group.targets):
         if isinstance(context.facts.resolve(target), Symbol):
-            return Mend(f"{target} exists there: widen its range to hold for {context.release}")
+            return Mend(f"{target} exists there: widen its range to hold for {context.floor}")
     out = leave_out(context, group.binding)
     return out.saying(f"say why: {out.text}")

@@ -10,9 +10,11 @@ from kunlun_adapt.check import Context
 from kunlun_adapt.check.alike import class_of
 from kunlun_adapt.check.moves import edit
 from kunlun_adapt.check.proposed import leave_out
+from kunlun_adapt.check.taken_for import CALLED
 from kunlun_adapt.check.targets import Lost, lost, uses
 from kunlun_adapt.diagnostics import EntryChange, Finding, ItemChange, Mend, Severity
 from kunlun_adapt.evolve.retarget.company import Users, elsewhere
+from kunlun_adapt.evolve.retarget.evidence import head_of
 from kunlun_adapt.evolve.retarget.follow import Followed, Step, follow
 from kunlun_adapt.evolve.retarget.holding import Entry, Place
 from kunlun_adapt.evolve.retarget.passing import Asked, passed
@@ -25,6 +27,8 @@ OF_LOST = ("KA101", "KA102", "KA103")
 """The codes of symbols that are not there: these are followed, not suggested for."""
 OF_THE_LOCK = ("KA007", "KA008", "KA009", "KA011", "KA012", "KA106", "KA107", "KA116", "KA501")
 """What the claims, the lock and the stack say: that follows from the edits, and mends nothing."""
+
+SHOWN = 4
 
 
 @dataclass(slots=True)
@@ -75,7 +79,7 @@ def of_lost(
         place = (use.document.raw.file, use.document.raw.index, use.place)
         way = ways.get(place, ())
         if len(way) > 1:
-            yield place, _followed(context, item, follow(use.path, way, users, taken))
+            yield place, _followed(context, item, follow(use.path, way, users, taken), way[0])
         elif way:
             says = f"{use.path} is not there, and no known release has it to follow it from"
             yield place, Part("open", item.code, says)
@@ -86,7 +90,7 @@ def _called(path: str) -> str:
     return class_of(path) or path.rpartition(".")[2]
 
 
-def _followed(context: Context, item: Lost, found: Followed) -> Part:
+def _followed(context: Context, item: Lost, found: Followed, start: FollowingResolver) -> Part:
     use, release = item.use, context.release
     evidence = tuple(_told(step) for step in found.steps)
     if found.path is None:
@@ -109,12 +113,37 @@ def _followed(context: Context, item: Lost, found: Followed) -> Part:
     if isinstance(now, Symbol) and now.inherited_from is not None:
         sure = "likely" if sure == "certain" else sure
         evidence = (*evidence, f"it is only inherited there, from {now.inherited_from}")
+    # What an operator's place or an added member has to do with a class is not all of it.
+    whole = use.key == "target" and (CALLED in use.sorts or not use.sorts)
+    names = _other_members(context, found.path, start, use.path) if whole else []
+    if names:
+        sure = "likely" if sure == "certain" else sure
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        said = f"not as in sglang {start.version}: {', '.join(names[:SHOWN])}{more}"
+        evidence = (*evidence, said)
     if mend.asks:
         sure, evidence = "open", (*evidence, *mend.asks)
     where = str(found.location) if found.location else None
     paths = [step.path for step in found.steps[:-1]]
     forms = tuple({use.key: path + use.tail} for path in paths if use.key in ("target", "call"))
     return Part(sure, item.code, says, change.values, None, evidence, rates, where, forms)
+
+
+def _other_members(context: Context, path: str, start: FollowingResolver, before: str) -> list[str]:
+    """Return what a class has otherwise than it had; nothing of what is no class."""
+    new, now = context.reader, context.facts.resolve(path)
+    if not isinstance(new, FollowingResolver) or not isinstance(now, Symbol):
+        return []
+    if now.kind != "class":
+        return []
+
+    def members(reader: FollowingResolver, path: str) -> dict[str, object]:
+        whole = {**reader.members(path), "__init__": reader.resolve(path)}
+        found = {n: (s.kind, s.signature) for n, s in whole.items() if isinstance(s, Symbol)}
+        return {"its bases or decorators": head_of(reader, path), **found}
+
+    mine, theirs = members(start, before), members(new, path)
+    return [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
 
 
 def _left_out(context: Context, item: Lost, found: Followed) -> ItemChange | None:

@@ -47,7 +47,9 @@ def passed(release: Release, asked: Iterable[Asked]) -> dict[Asked, list[Locatio
     names = "|".join(re.escape(a.parameter) for a in found)
     leaves = "|".join(re.escape(a.leaf) for a in found if a.leaf)
     keyword = re.compile(rf"\b({names})\s*=[^=]".encode())
-    called = re.compile(rf"\b({leaves})\s*[\[(,)]".encode()) if leaves else None
+    # Called, handed on, or given another name: `f(`, `[f, `, `import f as g`, `g = f`.
+    used = rf"\b({leaves})\s*(?:[\[(,)]|(?:as|if|else|or)\b|#|$)"
+    called = re.compile(used.encode(), re.MULTILINE) if leaves else None
     counts: dict[str, int] = {}
     for file in release.files():
         if module_of(file) is None or "/test/" in file:
@@ -74,20 +76,50 @@ def passed(release: Release, asked: Iterable[Asked]) -> dict[Asked, list[Locatio
 
 
 def _in_tree(tree: ast.AST, asked: list[Asked]) -> Iterator[tuple[Asked, int]]:
+    names = _names(tree, {item.leaf for item in asked if item.leaf})
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call):
             continue
-        callee, keywords = _leaf(call.func), {k.arg for k in call.keywords}
-        handed = {_leaf(item) for item in call.args}
+        callees, keywords = names.get(_leaf(call.func), set()), {k.arg for k in call.keywords}
+        handed = set[str]().union(*(names.get(_leaf(item), ()) for item in call.args))
         starred = None in keywords or any(isinstance(a, ast.Starred) for a in call.args)
         for item in asked:
-            named = item.leaf is None or item.leaf in (callee, *handed)
+            named = item.leaf is None or item.leaf in callees | handed
             if named and item.parameter in keywords:
                 yield item, call.lineno
-            elif item.leaf is not None and item.leaf == callee:
+            elif item.leaf in callees:
                 by_place = item.position is not None and len(call.args) > item.position
                 if starred or by_place:
                     yield item, call.lineno
+
+
+def _names(tree: ast.AST, leaves: Iterable[str]) -> dict[str | None, set[str]]:
+    """Return what names mean one of the callables in a module: their own, and others given there.
+
+    Which scope gives a name is not looked at: in doubt it means the callable.
+    """
+    names: dict[str | None, set[str]] = {leaf: {leaf} for leaf in leaves}
+    for node in ast.walk(tree):
+        given: list[tuple[str | None, list[str | None]]] = []
+        if isinstance(node, ast.ImportFrom):
+            given = [(item.asname, [item.name]) for item in node.names]
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            given = [(_leaf(target), [_leaf(v) for v in _values(node.value)]) for target in targets]
+        for name, meant in given:
+            for other in meant:
+                if name is not None and other in names:
+                    names.setdefault(name, set()).update(names[other])
+    return names
+
+
+def _values(node: ast.expr) -> list[ast.expr]:
+    """Return what an expression may be, where it chooses or wraps."""
+    if isinstance(node, ast.IfExp):
+        return [*_values(node.body), *_values(node.orelse)]
+    if isinstance(node, ast.Call):
+        return node.args
+    return node.values if isinstance(node, ast.BoolOp) else [node]
 
 
 def _leaf(node: ast.expr) -> str | None:

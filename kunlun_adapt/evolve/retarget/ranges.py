@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from packaging.specifiers import Specifier, SpecifierSet
 from packaging.version import Version
 
+from kunlun_adapt.check.releases import following
 from kunlun_adapt.documents import in_range
 from kunlun_adapt.documents.fields import ANY
 from kunlun_adapt.plan.nearest import floor_of
@@ -64,13 +65,6 @@ def beginning(own: str, low: str, release: str, others: Iterable[str] = ()) -> s
     if not closed and not after:
         return str(start)
     return joined([start, Specifier(f"<{_before(release, others)}")])
-
-
-def following(release: str) -> str:
-    """Return the release that comes after one: the next of its last number."""
-    version = Version(release)
-    *head, last = version.release
-    return ".".join(map(str, [*head, last + 1]))
 
 
 def joined(parts: Iterable[Specifier]) -> str:

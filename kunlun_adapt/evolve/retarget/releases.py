@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from kunlun_adapt.check.releases import bounds
+from kunlun_adapt.check.releases import bounds, following
 from kunlun_adapt.documents import in_range
-from kunlun_adapt.evolve.retarget.ranges import following
 from kunlun_adapt.upstream import Lock, ReleaseError
 from kunlun_adapt.upstream.following import FollowingResolver
 

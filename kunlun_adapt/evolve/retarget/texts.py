@@ -51,7 +51,7 @@ def write_texts(root: Path, before: Mapping[str, str], after: Mapping[str, str])
 
     Each is written beside its place first; they are then put in place one by one, and where that
     fails or is interrupted, what is in place already is put back. A file that somebody changed
-    meanwhile is not written over. Raises AdaptError or OSError.
+    meanwhile is not written over. Raises AdaptError.
     """
     changed = [name for name, text in after.items() if text != before[name]]
     for name in changed:
@@ -68,9 +68,15 @@ def write_texts(root: Path, before: Mapping[str, str], after: Mapping[str, str])
         for name in changed:
             begun.append(name)
             os.replace(made[name], _real(root / name))
-    except BaseException:  # an interruption too
+    except BaseException as error:  # an interruption too
+        failed = root / name
         for name in begun:
             os.replace(kept[name], _real(root / name))
+        if isinstance(error, OSError):
+            raise AdaptError(
+                f"{failed}: {error.strerror or error}; nothing was written",
+                "run retarget again once it can be written",
+            ) from error
         raise
     finally:
         _discard([*made.values(), *kept.values()])
