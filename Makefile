@@ -7,7 +7,7 @@ PYTEST = bin/python -m pytest --timeout=1200
 # those on which it runs the servers of make test.
 RELEASE = 0.5.19
 OTHER_RELEASES = 0.5.17 0.5.23
-BETWEEN = 0.5.21
+BETWEEN = 0.5.18 0.5.20 0.5.21 0.5.22
 
 # One thread per process: on few cores, torch's own threads only get in each other's way.
 export OMP_NUM_THREADS = 1
