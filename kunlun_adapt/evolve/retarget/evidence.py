@@ -85,17 +85,30 @@ class Shape:
 
 def shape_of(reader: FollowingResolver, path: str) -> Shape | None:
     """Return the shape of a function or class, None where its text cannot be had."""
-    text = reader.text(path)
-    try:
-        statement = None if text is None else parse_span(text)
-    except (SyntaxError, ValueError):
-        return None
+    statement = _statement(reader, path)
     if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return None
     body = without_docstring(statement.body)
     tokens = _TOKEN.findall(BodyText().items(body))
     grams = Counter(tuple(tokens[i : i + GRAM]) for i in range(max(1, len(tokens) - GRAM + 1)))
     return Shape(sum(1 for part in body for _ in ast.walk(part)), grams)
+
+
+def head_of(reader: FollowingResolver, path: str) -> list[str]:
+    """Return what a class is made of and with: its decorators, its bases and their options."""
+    statement = _statement(reader, path)
+    if not isinstance(statement, ast.ClassDef):
+        return []
+    parts = (statement.decorator_list, statement.bases, statement.keywords)
+    return [ast.unparse(node) for part in parts for node in part]
+
+
+def _statement(reader: FollowingResolver, path: str) -> ast.stmt | None:
+    text = reader.text(path)
+    try:
+        return None if text is None else parse_span(text)
+    except (SyntaxError, ValueError):
+        return None
 
 
 def likeness(one: Shape | None, other: Shape | None) -> float:

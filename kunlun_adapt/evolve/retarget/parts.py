@@ -14,12 +14,13 @@ from kunlun_adapt.check.taken_for import CALLED
 from kunlun_adapt.check.targets import Lost, lost, uses
 from kunlun_adapt.diagnostics import EntryChange, Finding, ItemChange, Mend, Severity
 from kunlun_adapt.evolve.retarget.company import Users, elsewhere
+from kunlun_adapt.evolve.retarget.evidence import head_of
 from kunlun_adapt.evolve.retarget.follow import Followed, Step, follow
 from kunlun_adapt.evolve.retarget.holding import Entry, Place
 from kunlun_adapt.evolve.retarget.passing import Asked, passed
 from kunlun_adapt.evolve.retarget.rates import Class, Rate, rate_of
 from kunlun_adapt.plan import KernelBinding, forward_called
-from kunlun_adapt.upstream import Facts, Location, Symbol
+from kunlun_adapt.upstream import Location, Symbol
 from kunlun_adapt.upstream.following import FollowingResolver
 
 OF_LOST = ("KA101", "KA102", "KA103")
@@ -112,13 +113,12 @@ def _followed(context: Context, item: Lost, found: Followed, start: FollowingRes
         evidence = (*evidence, f"it is only inherited there, from {now.inherited_from}")
     # What an operator's place or an added member has to do with a class is not all of it.
     whole = use.key == "target" and (CALLED in use.sorts or not use.sorts)
-    if whole and isinstance(now, Symbol) and now.kind == "class":
-        names = _other_members(start, use.path, context.facts, now.path)
-        if names:
-            sure = "likely" if sure == "certain" else sure
-            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-            said = f"not as in sglang {start.version}: {', '.join(names[:SHOWN])}{more}"
-            evidence = (*evidence, said)
+    names = _other_members(context, found.path, start, use.path) if whole else []
+    if names:
+        sure = "likely" if sure == "certain" else sure
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        said = f"not as in sglang {start.version}: {', '.join(names[:SHOWN])}{more}"
+        evidence = (*evidence, said)
     if mend.asks:
         sure, evidence = "open", (*evidence, *mend.asks)
     where = str(found.location) if found.location else None
@@ -127,14 +127,20 @@ def _followed(context: Context, item: Lost, found: Followed, start: FollowingRes
     return Part(sure, item.code, says, change.values, None, evidence, rates, where, forms)
 
 
-def _other_members(old: Facts, path: str, new: Facts, now: str) -> list[str]:
-    """Return the members that a class has otherwise, no more, or only now; and how it is made."""
+def _other_members(context: Context, path: str, start: FollowingResolver, before: str) -> list[str]:
+    """Return what a class has otherwise than it had; nothing of what is no class."""
+    new, now = context.reader, context.facts.resolve(path)
+    if not isinstance(new, FollowingResolver) or not isinstance(now, Symbol):
+        return []
+    if now.kind != "class":
+        return []
 
-    def members(facts: Facts, path: str) -> dict[str, object]:
-        whole = {**facts.members(path), "__init__": facts.resolve(path)}
-        return {n: (s.kind, s.signature) for n, s in whole.items() if isinstance(s, Symbol)}
+    def members(reader: FollowingResolver, path: str) -> dict[str, object]:
+        whole = {**reader.members(path), "__init__": reader.resolve(path)}
+        found = {n: (s.kind, s.signature) for n, s in whole.items() if isinstance(s, Symbol)}
+        return {"its bases or decorators": head_of(reader, path), **found}
 
-    mine, theirs = members(old, path), members(new, now)
+    mine, theirs = members(start, before), members(new, path)
     return [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
 
 
