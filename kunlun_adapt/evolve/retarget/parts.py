@@ -17,7 +17,7 @@ from kunlun_adapt.evolve.retarget.company import Users, elsewhere
 from kunlun_adapt.evolve.retarget.evidence import head_of
 from kunlun_adapt.evolve.retarget.follow import Followed, Step, follow
 from kunlun_adapt.evolve.retarget.holding import Entry, Place
-from kunlun_adapt.evolve.retarget.passing import Asked, passed
+from kunlun_adapt.evolve.retarget.passing import Asked, Calls
 from kunlun_adapt.evolve.retarget.rates import Class, Rate, rate_of
 from kunlun_adapt.plan import KernelBinding, forward_called
 from kunlun_adapt.upstream import Location, Symbol
@@ -302,11 +302,12 @@ def ask_who_passes(
     for place, _, items in added:
         for release in ways[place][-1:] if len(ways[place]) < 2 else ways[place][1:]:
             asked.setdefault(release, set()).update(items)
-    found = {release: passed(release.release, items) for release, items in asked.items()}
+    calls = Calls(item for items in asked.values() for item in items)
+    found = {release: calls.passed(release.release) for release in asked}
     for _, part, items in added:
         told = []
         for item in items:
-            where = next((r for r in found if found[r].get(item)), None)
+            where = next((r for r in asked if item in asked[r] and found[r][item]), None)
             if where is not None:
                 told.append(_told_of(item, where.version, found[where][item]))
         if told:
