@@ -134,3 +134,39 @@ def register():
     assert [x.what for x in found.left if x.reason == "name"] == [
         "the target is made at run time: setattr(common, name, ours), for ours/install.py:14"
     ]
+
+
+@pytest.mark.parametrize(
+    ("cls", "method"),
+    [
+        ("Deco", "def __class_getitem__(cls, name):"),
+        ("Deco", "@classmethod\n    def __class_getitem__(cls, name):"),
+        ("Deco(type)", "def __getitem__(cls, name):"),
+    ],
+)
+def test_a_decorator_by_subscript_of_a_class_is_followed(
+    bench: PluginBench, cls: str, method: str
+) -> None:
+    found = bench.adopt(f"""
+import os
+
+class {cls}:
+    {method}
+        def decorator(fn):
+            setattr(common, name, fn)
+            return fn
+        return decorator
+
+class Patch({"metaclass=" if "type" in cls else ""}Deco):
+    pass
+
+@Patch["set_affinity"]
+def ours(*args):
+    return None
+
+@Patch[os.environ["X"]]
+def other(*args):
+    return None
+""")
+    assert hooks(found)[AFFINITY]["impl"] == "ours.install:ours"
+    assert [reason for reason, _, _ in left(found)] == ["name"]

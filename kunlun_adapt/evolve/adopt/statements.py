@@ -231,18 +231,15 @@ class Statements(Calls):
 
     def _made_by(self, node: ast.ClassDef, made: ClassValue, scope: Scope) -> None:
         """Follow a metaclass of the plugin's, stated here or by a base."""
-        for one in (c for c in made.mro() if isinstance(c, ClassValue)):
-            stated = [k.value for k in one.node.keywords if k.arg == "metaclass"]
-            meta = self.value(stated[0], one.scope) if stated else None
-            if not isinstance(meta, ClassValue):
-                continue
-            held = DictValue([(Const(k), v) for k, v in made.scope.names.items()])
-            given: list[Value] = [Const(node.name), ListValue(list(made.bases)), held]
-            for name, first in (("__new__", meta), ("__init__", made)):
-                method = meta.member(name)
-                if isinstance(method, Function):
-                    self.follow(method, [first, *given], {}, False, self.place(scope, node))
+        meta = self.metaclass_of(made)
+        if meta is None:
             return
+        held = DictValue([(Const(k), v) for k, v in made.scope.names.items()])
+        given: list[Value] = [Const(node.name), ListValue(list(made.bases)), held]
+        for name, first in (("__new__", meta), ("__init__", made)):
+            method = meta.member(name)
+            if isinstance(method, Function):
+                self.follow(method, [first, *given], {}, False, self.place(scope, node))
 
     def _tell_bases(self, node: ast.ClassDef, made: ClassValue, scope: Scope) -> None:
         """Call a base's `__init_subclass__`, with what the class statement passes it."""
