@@ -170,3 +170,23 @@ def other(*args):
 """)
     assert hooks(found)[AFFINITY]["impl"] == "ours.install:ours"
     assert [reason for reason, _, _ in left(found)] == ["name"]
+
+
+def test_what_runs_where_nothing_was_raised_has_a_condition(bench: PluginBench) -> None:
+    found = bench.adopt("""
+def ours(*args):
+    return None
+
+try:
+    import torch_x
+except (ImportError, OSError):
+    pass
+except ValueError:
+    pass
+else:
+    common.set_affinity = ours
+""")
+    assert [(x.line, x.what, x.bindings) for x in found.left if x.reason == "condition"] == [
+        (7, "holds only where `no (ImportError, OSError) or ValueError`", ("set-affinity",))
+    ]
+    assert "status" not in hooks(found)[AFFINITY]

@@ -379,7 +379,10 @@ class Statements(Calls):
         """Read the body as what happens, and the handlers as what may happen instead."""
         ended: str | None = self.block(node.body, scope)
         if ended is None:
-            ended = self.block(node.orelse, scope)
+            names = [ast.unparse(h.type)[:80] if h.type else "an exception" for h in node.handlers]
+            unharmed = Condition(f"no {' or '.join(names)}", self.place(scope, node))
+            with self.under(unharmed if names else None):
+                ended = self.block(node.orelse, scope)
         after = dict(scope.names)
         paths = [(value, value.path) for value in after.values()]
         for handler in node.handlers:
@@ -392,8 +395,8 @@ class Statements(Calls):
         scope.names |= after
         for value, path in paths:
             value.path = path
-        caught = ended == "raise" and bool(node.handlers)
-        return self.block(node.finalbody, scope) or (None if caught else ended)
+        goes_on = ended == "raise" and bool(node.handlers)
+        return self.block(node.finalbody, scope) or (None if goes_on else ended)
 
     _run_TryStar = _run_Try
 
