@@ -134,3 +134,59 @@ def register():
     assert [x.what for x in found.left if x.reason == "name"] == [
         "the target is made at run time: setattr(common, name, ours), for ours/install.py:14"
     ]
+
+
+@pytest.mark.parametrize(
+    ("cls", "method"),
+    [
+        ("Deco", "def __class_getitem__(cls, name):"),
+        ("Deco", "@classmethod\n    def __class_getitem__(cls, name):"),
+        ("Deco(type)", "def __getitem__(cls, name):"),
+    ],
+)
+def test_a_decorator_by_subscript_of_a_class_is_followed(
+    bench: PluginBench, cls: str, method: str
+) -> None:
+    found = bench.adopt(f"""
+import os
+
+class {cls}:
+    {method}
+        def decorator(fn):
+            setattr(common, name, fn)
+            return fn
+        return decorator
+
+class Patch({"metaclass=" if "type" in cls else ""}Deco):
+    pass
+
+@Patch["set_affinity"]
+def ours(*args):
+    return None
+
+@Patch[os.environ["X"]]
+def other(*args):
+    return None
+""")
+    assert hooks(found)[AFFINITY]["impl"] == "ours.install:ours"
+    assert [reason for reason, _, _ in left(found)] == ["name"]
+
+
+def test_what_runs_where_nothing_was_raised_has_a_condition(bench: PluginBench) -> None:
+    found = bench.adopt("""
+def ours(*args):
+    return None
+
+try:
+    import torch_x
+except (ImportError, OSError):
+    pass
+except ValueError:
+    pass
+else:
+    common.set_affinity = ours
+""")
+    assert [(x.line, x.what, x.bindings) for x in found.left if x.reason == "condition"] == [
+        (7, "holds only where `no (ImportError, OSError) or ValueError`", ("set-affinity",))
+    ]
+    assert "status" not in hooks(found)[AFFINITY]

@@ -194,7 +194,9 @@ class _Bindings(Registrations):
         id = f"shim/{name}"
         self._took(id, "shim", name, event, entry.get("status", "active"))
         if provider is None:
-            what = "the stand-in is made at run time; move it into a module of its own"
+            what = (
+                "the stand-in is made at run time; move it and its parts into a module of its own"
+            )
             self._leave("implementation", event, what, id)
         if not event.called:
             self._leave("unreached", event, "nothing that starts the plugin calls this", id)

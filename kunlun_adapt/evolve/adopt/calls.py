@@ -141,7 +141,30 @@ class Calls(Effects):
         found = None
         if isinstance(held, Instance):
             found = self.method_called(held, "__getitem__", [key])
+        elif isinstance(held, ClassValue):
+            found = self._class_entry(held, key)
         return super().entry(held, key) if found is None else found
+
+    def metaclass_of(self, cls: ClassValue) -> ClassValue | None:
+        """Return the metaclass of the plugin's that a class or a base of it states."""
+        for one in (c for c in cls.mro() if isinstance(c, ClassValue)):
+            stated = [k.value for k in one.node.keywords if k.arg == "metaclass"]
+            meta = self.value(stated[0], one.scope) if stated else None
+            if isinstance(meta, ClassValue):
+                return meta
+        return None
+
+    def _class_entry(self, cls: ClassValue, key: Value) -> Value | None:
+        """Follow `Class[key]`; None where no class of the plugin's says what that gives."""
+        meta = self.metaclass_of(cls)
+        method = meta.member("__getitem__") if meta is not None else None
+        method = method or cls.member("__class_getitem__")
+        method = method.inner if isinstance(method, Wrapped) else method
+        if not isinstance(method, Function):
+            return None
+        # Either gets the class first, be it stated as a classmethod or not.
+        bound = Function(method.node, method.scope, cls, path=method.path)
+        return self.follow(bound, [key], {})
 
     def items_of(self, value: Value) -> list[Value] | None:
         if isinstance(value, Instance) and value.cls.member("__iter__") is not None:

@@ -67,9 +67,12 @@ class Effects(Entries):
     ) -> Value:
         """Return what a call of something outside gives, and keep what it changes."""
         place = self.place(scope, node)
-        made = Made(name, args, keywords, place.line)
         upstream = name.partition(".")[0] == UPSTREAM
         leaf = name.rpartition(".")[2]
+        if upstream and leaf.startswith(_FILLS):
+            name = self.behind(name)
+            leaf = name.rpartition(".")[2]
+        made = Made(name, args, keywords, place.line)
         if upstream and name.endswith("HookRegistry.register"):
             return self._hook(_bound(("target", "hook", "hook_type"), args, keywords), node, place)
         if upstream and leaf == _TYPE_OF_HOOK and args:
@@ -93,6 +96,10 @@ class Effects(Entries):
             return made
         if upstream and ("register" in leaf or ".register" in name or self.fills(name)):
             self.pending.append((made, place, self.conditions(), self.called))
+            return made
+        if upstream and leaf.startswith(_FILLS) and self.hides_what_it_fills(name):
+            shown = ast.unparse(node)[:80]
+            self.leave("unsupported", place, f"fills what upstream's text does not show: {shown}")
             return made
         return self._elsewhere(name, leaf, args, keywords, node, scope) or made
 
@@ -212,6 +219,14 @@ class Effects(Entries):
 
     def fills(self, name: str) -> bool:
         """Tell whether a function of upstream's, called at the start, fills one of its tables."""
+        return False
+
+    def behind(self, name: str) -> str:
+        """Return the path of the method or function of upstream's that a name stands for."""
+        return name
+
+    def hides_what_it_fills(self, name: str) -> bool:
+        """Tell whether it cannot be seen what a call of upstream's adds to."""
         return False
 
     def is_missing(self, name: str) -> bool:

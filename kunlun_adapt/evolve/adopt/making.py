@@ -103,6 +103,8 @@ class Maker:
         if root != "sglang":
             standin = next((m for m in self._standins if target.startswith(f"{m}.")), None)
             at |= {"provided_by": standin} if standin else {"package": root}
+            if standin and self._standins[standin].get("status") == "planned":
+                entry["status"] = "planned"  # a part of what is not put in yet
         if "readback" in entry:
             at["readback"] = entry.pop("readback")
         key = self._key(target, entry["type"])

@@ -10,7 +10,12 @@ from kunlun_adapt.evolve.adopt.events import Event, Place
 from kunlun_adapt.evolve.adopt.frames import Frame, TooLong
 from kunlun_adapt.evolve.adopt.left import Left
 from kunlun_adapt.evolve.adopt.project import PLATFORMS, EntryPoint
-from kunlun_adapt.evolve.adopt.registries import registry_of
+from kunlun_adapt.evolve.adopt.registries import (
+    ADDS,
+    called_behind,
+    hides_its_table,
+    registry_of,
+)
 from kunlun_adapt.evolve.adopt.sources import Sources
 from kunlun_adapt.evolve.adopt.statements import Statements
 from kunlun_adapt.evolve.adopt.values import (
@@ -72,11 +77,18 @@ class Reader(Statements):
             self.frames = frames
 
     def fills(self, name: str) -> bool:
-        if not self.called or "()" in name:
+        adds = name.rpartition(".")[2].startswith(ADDS)
+        if not (self.called or adds) or "()" in name:
             return False
         if name not in self._fills:
             self._fills[name] = registry_of(name, self._resolver, 0) is not None
         return self._fills[name]
+
+    def behind(self, name: str) -> str:
+        return name if "()" in name else called_behind(name, self._resolver)
+
+    def hides_what_it_fills(self, name: str) -> bool:
+        return "()" not in name and hides_its_table(name, self._resolver)
 
     def is_missing(self, name: str) -> bool:
         return "()" not in name and isinstance(self._resolver.resolve(name), Missing)

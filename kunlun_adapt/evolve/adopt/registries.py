@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from kunlun_adapt.upstream import Resolver, Symbol
 
 _DEEPEST = 3
+_HELD = ("constant", "attribute")
+"""Kinds of names whose values are not what a `def` or `class` says."""
+ADDS = ("add_", "extend_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,44 @@ def registry_of(target: str, resolver: Resolver, depth: int = _DEEPEST) -> Regis
             if found is not None:
                 return Registry(found.table, None, found.is_list, found.spreads)
     return None
+
+
+def called_behind(path: str, resolver: Resolver, depth: int = _DEEPEST) -> str:
+    """Return what a name of upstream's calls: of `add = CHOICES.extend` the path of `extend`.
+
+    The path itself where it is a function, or where the text does not tell.
+    """
+    symbol = resolver.resolve(path)
+    if (
+        not isinstance(symbol, Symbol)
+        or symbol.kind not in _HELD
+        or symbol.guard
+        or symbol.variants
+    ):
+        return path
+    given = getattr(resolver.statement(symbol), "value", None)
+    if isinstance(given, ast.Name) and depth:
+        return called_behind(f"{symbol.module}.{given.id}", resolver, depth - 1)
+    if not isinstance(given, ast.Attribute):
+        return path
+    table = _path(given.value, symbol.module, symbol.qualname.rpartition(".")[0], given)
+    found = resolver.resolve(table) if table is not None else None
+    return f"{table}.{given.attr}" if isinstance(found, Symbol) else path
+
+
+def hides_its_table(path: str, resolver: Resolver) -> bool:
+    """Tell whether a name adds to something, as far as its text tells, but not to what.
+
+    A function that returns a value is called for that.
+    """
+    symbol = resolver.resolve(path)
+    if not isinstance(symbol, Symbol) or symbol.kind in _HELD:
+        return isinstance(symbol, Symbol)
+    if symbol.kind != "function" or not path.rpartition(".")[2].startswith(ADDS):
+        return False
+    node = resolver.statement(symbol)
+    inner = ast.walk(node) if node is not None else ()
+    return not any(isinstance(n, ast.Return) and n.value is not None for n in inner)
 
 
 def _filled(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None, bool]]:

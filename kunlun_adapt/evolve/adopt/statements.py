@@ -231,18 +231,15 @@ class Statements(Calls):
 
     def _made_by(self, node: ast.ClassDef, made: ClassValue, scope: Scope) -> None:
         """Follow a metaclass of the plugin's, stated here or by a base."""
-        for one in (c for c in made.mro() if isinstance(c, ClassValue)):
-            stated = [k.value for k in one.node.keywords if k.arg == "metaclass"]
-            meta = self.value(stated[0], one.scope) if stated else None
-            if not isinstance(meta, ClassValue):
-                continue
-            held = DictValue([(Const(k), v) for k, v in made.scope.names.items()])
-            given: list[Value] = [Const(node.name), ListValue(list(made.bases)), held]
-            for name, first in (("__new__", meta), ("__init__", made)):
-                method = meta.member(name)
-                if isinstance(method, Function):
-                    self.follow(method, [first, *given], {}, False, self.place(scope, node))
+        meta = self.metaclass_of(made)
+        if meta is None:
             return
+        held = DictValue([(Const(k), v) for k, v in made.scope.names.items()])
+        given: list[Value] = [Const(node.name), ListValue(list(made.bases)), held]
+        for name, first in (("__new__", meta), ("__init__", made)):
+            method = meta.member(name)
+            if isinstance(method, Function):
+                self.follow(method, [first, *given], {}, False, self.place(scope, node))
 
     def _tell_bases(self, node: ast.ClassDef, made: ClassValue, scope: Scope) -> None:
         """Call a base's `__init_subclass__`, with what the class statement passes it."""
@@ -382,7 +379,10 @@ class Statements(Calls):
         """Read the body as what happens, and the handlers as what may happen instead."""
         ended: str | None = self.block(node.body, scope)
         if ended is None:
-            ended = self.block(node.orelse, scope)
+            names = [ast.unparse(h.type)[:80] if h.type else "an exception" for h in node.handlers]
+            unharmed = Condition(f"no {' or '.join(names)}", self.place(scope, node))
+            with self.under(unharmed if names else None):
+                ended = self.block(node.orelse, scope)
         after = dict(scope.names)
         paths = [(value, value.path) for value in after.values()]
         for handler in node.handlers:
@@ -395,8 +395,8 @@ class Statements(Calls):
         scope.names |= after
         for value, path in paths:
             value.path = path
-        caught = ended == "raise" and bool(node.handlers)
-        return self.block(node.finalbody, scope) or (None if caught else ended)
+        goes_on = ended == "raise" and bool(node.handlers)
+        return self.block(node.finalbody, scope) or (None if goes_on else ended)
 
     _run_TryStar = _run_Try
 
