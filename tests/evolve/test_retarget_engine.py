@@ -52,6 +52,7 @@ def carry(tmp_path: Path) -> Carry:
         documents: Edits | None = None,
         proposals: bool = False,
         claim: bool = False,
+        known: int = 1,
         drop: str = "nothing",
         start: Edits | None = None,
     ) -> Retargeted:
@@ -71,8 +72,8 @@ def carry(tmp_path: Path) -> Carry:
                 root=root,
                 texts=read_texts(root),
                 lock=Lock(),
-                known=(opened[0],),
-                between=tuple(opened[1:-1]),
+                known=tuple(opened[:known]),
+                between=tuple(opened[known:-1]),
                 new=opened[-1],
                 choose=lambda account: proposals,
                 claim=claim,
@@ -94,7 +95,12 @@ def unlisted(done: Retargeted) -> set[str]:
     }
     listed = {a.binding for a in done.accounts}
     # A key of the interface goes by the member that is spelled so.
-    return {b for b in said if not {b, b.replace("factory/", "interface.", 1)} & listed}
+    return {
+        b
+        for b in said
+        if not {b, b.replace("factory/", "interface."), b.replace("method/", "interface.methods.")}
+        & listed
+    }
 
 
 def of(done: Retargeted, binding: str) -> Account:
@@ -265,6 +271,71 @@ def test_a_method_that_a_capability_replaces(carry: Carry) -> None:
         "method": None, "argument": None, "field": "capabilities.graph_capture",
     }  # fmt: skip
     assert not account.added  # the documents say already what the capabilities are
+
+
+LEFT = "left_at_default:\n"
+TRITON = "    - {field: capabilities.supports_triton}\n"
+
+
+def leaving_triton(member: str, text: str) -> str:
+    """A map that claims 0.5.19 and 0.5.20, where the second has no such capability any more."""
+    left = f'{LEFT}  - {{member: {member}, sglang: "{text}", why: the question is gone}}\n'
+    ended = TRITON.replace("{", '{sglang: "<0.5.20", ')
+    whole = WORKSPACE[MAP].replace(TRITON, ended).replace(LEFT, left)
+    return whole.replace('sglang: ">=0.5.17,<0.5.24"', 'sglang: ">=0.5.19,<0.5.21"')
+
+
+GONE = {INTERFACE: ("    supports_triton: bool = False\n", "")}
+
+
+def test_a_key_that_is_left_at_its_default_is_not_taken_up(carry: Carry) -> None:
+    text = leaving_triton("capabilities.triton", ">=0.5.20")
+    done = carry(GONE, {}, documents={MAP: ("", text)}, known=2)
+    assert done.counts["proposed"] == done.counts["left"] == 0
+    assert line(done, "+s") == ['sglang: ">=0.5.19,<0.5.22"'] and not line(done, "+ ")
+    assert [r.count(Severity.ERROR) for r in done.after] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("member", "text"),
+    [
+        ("capabilities.triton", ">=0.5.20,<0.5.21"),
+        ("capabilities.supports_triton", ">=0.5.20"),
+    ],
+)
+def test_a_key_that_the_newest_known_release_leaves_is_only_listed(
+    carry: Carry, member: str, text: str
+) -> None:
+    documents = {MAP: ("", leaving_triton(member, text))}
+    done = carry(GONE, {}, documents=documents, proposals=True, known=2)
+    account = of(done, "factory/capabilities.triton")
+    assert (account.outcome, account.codes) == ("left", ("KA201",))
+    assert done.counts["proposed"] == 0 and not line(done, "+ ")
+
+
+def test_an_edit_that_gives_what_is_left_is_taken_back(carry: Carry) -> None:
+    """A member is left by its own name, which is the one that the edit would give it."""
+    name, renamed = "get_device_total_memory", "get_devices_total_memory"
+    spelled = f"  methods.{name}:\n    - {{method: {name}}}\n"
+    left = f'  - {{member: {renamed}, sglang: ">=0.5.20", why: upstream counts it}}\n'
+    mixin = INTERFACE.replace("interface", "device_mixin")
+    said = ("def supports_mamba", f"# It was {name}.\n    def supports_mamba")
+    done = carry(
+        {mixin: (f"def {name}", f"def {renamed}"), INTERFACE: said},
+        documents={MAP: (LEFT, f"{spelled}{LEFT}{left}")},
+        proposals=True,
+    )
+    account = of(done, f"interface.methods.{name}")
+    assert (account.outcome, account.taken, account.codes) == ("left", False, ("KA201",))
+    assert "taken back, since it leaves KA206" in account.review[-1]
+    assert renamed not in "".join(line(done, "+"))
+
+
+def test_a_key_that_is_spelled_and_left_goes_on(carry: Carry) -> None:
+    """It is not given, and its spelling still says what the left member is."""
+    closed = '  mamba:\n    - {sglang: ">=0.5.19,<0.5.20", method: supports_mamba}\n'
+    done = carry({}, documents={MAP: (LEFT, f"{closed}{LEFT}")})
+    assert of(done, "interface.mamba").range == ">=0.5.19,<0.5.21"
 
 
 def test_a_process_that_loads_plugins_now(carry: Carry) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from packaging.version import Version
@@ -15,6 +15,7 @@ from kunlun_adapt.diagnostics.mend import Path
 from kunlun_adapt.documents import in_range
 from kunlun_adapt.documents.fields import ANY
 from kunlun_adapt.evolve.retarget.holding import Entry, Item, Place
+from kunlun_adapt.plan import CAPABILITIES, spelled
 from kunlun_adapt.plan.nearest import nearest_range
 from kunlun_adapt.upstream.following import FollowingResolver
 
@@ -60,7 +61,9 @@ def groups_of(
     new = context.reader
     assert isinstance(new, FollowingResolver)
     items = _items(context)
+    versions = [r.version for r in (*known, *between, new)]
     for group in ranged(context):
+        group = group if group.binding is not None else _with_left(context, group, versions)
         if any(in_range(text, context.release) for text in group.excluded):
             continue
         texts = [text for text, _ in group.ranges]
@@ -89,6 +92,26 @@ def groups_of(
         )
 
 
+def _with_left(context: Context, group: Ranges, versions: Iterable[str]) -> Ranges:
+    """Return the group of a key with the ranges in which the map leaves it as upstream has it.
+
+    They are to a key what `excluded` is to a binding. A member may be left by its own name too.
+    What is spelled and left for one release is merely not given: its spelling goes on.
+    """
+    key = str(group.paths[0][1])
+    names: set[str | None] = {
+        key,
+        key.removeprefix("methods."),
+        key.removeprefix(f"{CAPABILITIES}."),
+    }
+    spelling = spelled(context.map, key, context.release, beyond=True)
+    names |= {spelling.method or spelling.field} if spelling is not None else set()
+    own = [v for v in versions if any(in_range(text, v) for text, _ in group.ranges)]
+    left = [e.sglang for e in context.map.left_at_default if e.member in names]
+    left = [text for text in left if not any(in_range(text, v) for v in own)]
+    return replace(group, excluded=tuple(left))
+
+
 def _way(
     group: Ranges,
     own: str,
@@ -99,6 +122,7 @@ def _way(
     """Return the releases to go through: the newest known one that the entry claims comes first.
 
     An entry for none of them, as a step that was not claimed leaves it, is known where it begins.
+    There is no way on from one that the newest known release leaves out.
     """
     here = Version(new.version)
 
@@ -106,13 +130,20 @@ def _way(
         return [r for r in releases if Version(r.version) < here and in_range(own, r.version)]
 
     older = inside(known) or inside(between)[:1]
-    older = [r for r in older if not any(in_range(e, r.version) for e in group.excluded)]
+    older = [r for r in older if not _excludes(group, r)]
+    newest = next((r for r in reversed(known) if Version(r.version) < here), None)
     if not older:
         return (new,)
     start = older[-1]
+    if newest and Version(newest.version) > Version(start.version) and _excludes(group, newest):
+        return (new,)
     every = {r.version: r for r in (*known, *between)}
     later = [r for r in every.values() if Version(start.version) < Version(r.version) < here]
     return (start, *sorted(later, key=lambda r: Version(r.version)), new)
+
+
+def _excludes(group: Ranges, release: FollowingResolver) -> bool:
+    return any(in_range(text, release.version) for text in group.excluded)
 
 
 def _items(context: Context) -> dict[Place, Item]:
