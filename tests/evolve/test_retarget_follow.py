@@ -122,6 +122,11 @@ def test_a_symbol_that_merely_has_the_name(following: Follow) -> None:
     assert found.path is None
 
 
+def test_the_name_and_the_parameters_are_no_evidence_either(following: Follow) -> None:
+    found = following(PATH, {"srt/ops.py": KERNEL}, {"srt/text.py": HEAD + OTHER})
+    assert (found.path, found.gone) == (None, "0.5.1")
+
+
 def test_a_tiny_body_that_is_the_same_by_chance(following: Follow) -> None:
     tiny = "def {}(x):\n    return x + 1\n"
     found = following(

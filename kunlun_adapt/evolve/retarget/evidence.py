@@ -65,6 +65,11 @@ class Evidence:
         """Whether nothing but a body speaks for it, which is never enough."""
         return self.name == "other name" and not self.imported
 
+    @property
+    def by_name_alone(self) -> bool:
+        """Whether a namesake has another body and no user that came along: no evidence at all."""
+        return self.body == "other body" and self.company == "nobody follows" and not self.imported
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

@@ -109,7 +109,7 @@ def _by_search(
         if item.symbol.resolved in taken and evidence.body != "same body":
             continue
         step = _step(here, symbol, release, item.symbol.path, evidence)
-        return step if step.rate.is_likely else None
+        return step if step.rate.is_likely and not evidence.by_name_alone else None
     return None
 
 
