@@ -147,6 +147,8 @@ def retarget(
                 )
             )
         if dry_run:
+            if not done.patch and not quiet:
+                remark("nothing is certain enough to change; without --dry-run the rest is listed")
             emit(done.patch if format is TextOrJson.TEXT else as_json(as_body(done, False)))
         else:
             write = done.patch != "" and (apply or (asks and _confirmed(done)))

@@ -189,7 +189,7 @@ def _proved(job: Job, works: dict[Place, Work]) -> dict[str, str]:
         if not bad:
             return texts
         for work, error in bad:
-            _take_back(work, f"{error.code}: {error.message}")
+            _take_back(work, f"taken back, since it leaves {error.code}: {error.message}")
     return dict(job.texts)
 
 
@@ -212,8 +212,7 @@ def _names(finding: Finding, work: Work) -> bool:
 def _take_back(work: Work, why: str) -> None:
     assert work.account is not None
     work.chosen = False
-    review = (*work.account.review, f"taken back, since it leaves {why}")
-    work.account = replace(work.account, outcome="left", review=review)
+    work.account = replace(work.account, outcome="left", review=(*work.account.review, why))
 
 
 def _applied(
@@ -237,7 +236,7 @@ def _applied(
                 draft.prove()
         except EditError as error:
             drafts[place[0]] = saved
-            _take_back(work, error.message)
+            _take_back(work, f"not made, since {error.message}")
     for name, draft in drafts.items():
         try:
             draft.prove()

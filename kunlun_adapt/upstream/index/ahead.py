@@ -30,7 +30,8 @@ def made_ahead(versions: Sequence[str]) -> Iterator[None]:
             pool.submit(_make, version)
         yield
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        # Not left to the interpreter's end, which would find its pipes closed.
+        pool.shutdown(cancel_futures=True)
 
 
 def _is_held(version: str) -> bool:
