@@ -28,6 +28,7 @@ from kunlun_adapt.plan.members import (
     PLATFORM_KIND,
     SERVER_ARGS,
     SERVER_ARGS_ACCESSOR,
+    binding_of,
     of_base,
     spelled,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "WarmUp",
     "analyse",
     "bind_groups",
+    "binding_of",
     "call_values",
     "forward_called",
     "make_plan",

@@ -69,7 +69,7 @@ def plan_members(
         members.append(
             Member(
                 binding=Binding(
-                    id=_id(kind, key),
+                    id=binding_of(key),
                     kind=kind,
                     family="platform",
                     target=target,
@@ -100,8 +100,10 @@ def _left_out(platform_map: PlatformMap, key: str, release: str) -> str | None:
     return None
 
 
-def _id(kind: Kind, key: str) -> str:
-    return f"method/{key.removeprefix('methods.')}" if kind == "method" else f"factory/{key}"
+def binding_of(key: str) -> str:
+    """Return the id of the binding that a key of the map makes."""
+    method = key == SERVER_ARGS or key.startswith("methods.")
+    return f"method/{key.removeprefix('methods.')}" if method else f"factory/{key}"
 
 
 def _keys(

@@ -194,6 +194,8 @@ def test_what_is_given_is_not_left(bench: Bench, member: str) -> None:
     changed = bench.edit(MAP, LEFT, f"{LEFT}  - {{member: {member}, why: upstream does it}}\n")
     found = only(changed.findings(), "KA206")
     assert str(found.position) == changed.place(MAP, f"{{member: {member}, why: upstream", 9)
+    key = {"get_graph_runner_cls": "graph_runner"}.get(member, member)
+    assert found.binding in (f"factory/{key}", f"method/{key}")
     elsewhere = bench.edit(
         MAP, LEFT, f'{LEFT}  - {{member: {member}, sglang: "<0.5.18", why: upstream does it}}\n'
     )

@@ -95,7 +95,12 @@ def unlisted(done: Retargeted) -> set[str]:
     }
     listed = {a.binding for a in done.accounts}
     # A key of the interface goes by the member that is spelled so.
-    return {b for b in said if not {b, b.replace("factory/", "interface.", 1)} & listed}
+    return {
+        b
+        for b in said
+        if not {b, b.replace("factory/", "interface."), b.replace("method/", "interface.methods.")}
+        & listed
+    }
 
 
 def of(done: Retargeted, binding: str) -> Account:
@@ -306,6 +311,24 @@ def test_a_key_that_the_newest_known_release_leaves_is_only_listed(
     account = of(done, "factory/capabilities.triton")
     assert (account.outcome, account.codes) == ("left", ("KA201",))
     assert done.counts["proposed"] == 0 and not line(done, "+ ")
+
+
+def test_an_edit_that_gives_what_is_left_is_taken_back(carry: Carry) -> None:
+    """A member is left by its own name, which is the one that the edit would give it."""
+    name, renamed = "get_device_total_memory", "get_devices_total_memory"
+    spelled = f"  methods.{name}:\n    - {{method: {name}}}\n"
+    left = f'  - {{member: {renamed}, sglang: ">=0.5.20", why: upstream counts it}}\n'
+    mixin = INTERFACE.replace("interface", "device_mixin")
+    said = ("def supports_mamba", f"# It was {name}.\n    def supports_mamba")
+    done = carry(
+        {mixin: (f"def {name}", f"def {renamed}"), INTERFACE: said},
+        documents={MAP: (LEFT, f"{spelled}{LEFT}{left}")},
+        proposals=True,
+    )
+    account = of(done, f"interface.methods.{name}")
+    assert (account.outcome, account.taken, account.codes) == ("left", False, ("KA201",))
+    assert "taken back, since it leaves KA206" in account.review[-1]
+    assert renamed not in "".join(line(done, "+"))
 
 
 def test_a_key_that_is_spelled_and_left_goes_on(carry: Carry) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from kunlun_adapt.check.context import Context
 from kunlun_adapt.check.left import given_all_the_same
 from kunlun_adapt.diagnostics import Finding
+from kunlun_adapt.plan import binding_of
 
 
 def rule(context: Context) -> Iterable[Finding]:
@@ -17,7 +18,7 @@ def rule(context: Context) -> Iterable[Finding]:
             f"the map gives {key}, which sglang {context.release} has, and says here that it stays "
             "as upstream has it",
             context.document.at("left_at_default", index, "member"),
-            binding=next((m.binding.id for m in context.members if m.key == key), None),
+            binding=binding_of(key),
             suggestion="remove this entry or the key, or let its `sglang` hold only for releases "
             "without such a member",
         )

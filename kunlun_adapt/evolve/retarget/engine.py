@@ -29,7 +29,7 @@ from kunlun_adapt.evolve.retarget.work import Work
 from kunlun_adapt.evolve.retarget.yaml_nodes import EditError
 from kunlun_adapt.evolve.retarget.yaml_text import Draft
 from kunlun_adapt.locate import MAP_FILE
-from kunlun_adapt.plan import HookBinding
+from kunlun_adapt.plan import HookBinding, binding_of
 from kunlun_adapt.upstream import Lock
 from kunlun_adapt.upstream.following import FollowingResolver
 
@@ -182,24 +182,31 @@ def _proved(job: Job, works: dict[Place, Work]) -> dict[str, str]:
             raise AdaptError(f"an edit broke the documents: {catalog.findings[0].message}")
         job.tell(f"checking the edits against sglang {job.new.version}")
         report = report_of(_context(job, catalog, job.new))
-        wrong = _errors(report)
-        bad = [w for w in works.values() if w.chosen and (w.group.binding or w.group.name) in wrong]
+        errors = [f for f in report.findings if f.severity is Severity.ERROR]
+        errors = [f for f in errors if f.code not in OF_THE_LOCK]
+        found = ((w, next((f for f in errors if _names(f, w)), None)) for w in works.values())
+        bad = [(work, error) for work, error in found if work.chosen and error is not None]
         if not bad:
             return texts
-        for work in bad:
-            _take_back(work, wrong[work.group.binding or work.group.name])
+        for work, error in bad:
+            _take_back(work, f"{error.code}: {error.message}")
     return dict(job.texts)
 
 
-def _errors(report: ReleaseReport) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for finding in report.findings:
-        if finding.severity is Severity.ERROR and finding.code not in OF_THE_LOCK:
-            said, binding = f"{finding.code}: {finding.message}", finding.binding or ""
-            found.setdefault(binding, said)
-            # A key of the interface goes by the member that is spelled so.
-            found.setdefault(f"interface.{binding.removeprefix('factory/')}", said)
-    return found
+def _names(finding: Finding, work: Work) -> bool:
+    """Tell whether a finding names the binding; of the interface the key, or what it is spelled."""
+    entry, binding, target = work.group.entry, finding.binding or "", finding.target or ""
+    if entry.key is None:
+        return binding == work.group.binding
+    own = binding_of(entry.key)
+    if binding:
+        # One spelling may be that of all keys of a group.
+        return binding == own or ("call" not in entry.stated and binding.startswith(f"{own}."))
+    stated = work.account.entry if work.account is not None else entry.stated
+    member = stated.get("method") or stated.get("field")
+    if member is None:
+        return bool(target) and target == stated.get("call")
+    return target.rpartition(".")[2] == str(member).rpartition(".")[2]
 
 
 def _take_back(work: Work, why: str) -> None:
