@@ -190,3 +190,60 @@ else:
         (7, "holds only where `no (ImportError, OSError) or ValueError`", ("set-affinity",))
     ]
     assert "status" not in hooks(found)[AFFINITY]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("import torch_x\n    except ImportError:\n        return", 10, "no ImportError"),
+        (
+            "import torch_x\n        return\n    except ImportError:\n        pass",
+            8,
+            "except ImportError",
+        ),
+        (
+            "import torch_x\n    except ImportError:\n        pass\n    else:\n        return",
+            8,
+            "except ImportError",
+        ),
+    ],
+)
+def test_what_a_try_may_keep_from_happening_has_a_condition(
+    bench: PluginBench, text: str, line: int, what: str
+) -> None:
+    """Whichever way leaves the function: what follows is read, and what it hangs on is listed."""
+    found = bench.adopt(f"""def ours(*args):
+    return None
+
+def install():
+    try:
+        {text}
+    finally:
+        common.other = 1
+    common.set_affinity = ours
+
+install()
+""")
+    said = [(x.line, x.what) for x in found.left if "set-affinity" in x.bindings]
+    assert said == [(line, f"holds only where `{what}`")]
+    assert AFFINITY in hooks(found)
+    assert not [
+        x for x in found.left if x.reason == "condition" and x.bindings != ("set-affinity",)
+    ]
+
+
+def test_a_try_that_always_leaves_ends_the_function(bench: PluginBench) -> None:
+    found = bench.adopt("""
+def ours(*args):
+    return None
+
+def install():
+    try:
+        return 1
+    except ImportError:
+        return 2
+    common.set_affinity = ours
+
+install()
+""")
+    assert AFFINITY not in hooks(found)

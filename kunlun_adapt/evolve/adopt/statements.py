@@ -385,18 +385,33 @@ class Statements(Calls):
                 ended = self.block(node.orelse, scope)
         after = dict(scope.names)
         paths = [(value, value.path) for value in after.values()]
+        goes_on: list[str] = []
+        guards: list[tuple[Condition, str]] = []
         for handler in node.handlers:
-            text = f"except {ast.unparse(handler.type)[:80]}" if handler.type else "except"
+            caught = ast.unparse(handler.type)[:80] if handler.type else "an exception"
+            text = f"except {caught}" if handler.type else "except"
             if handler.name:
                 scope.names[handler.name] = Unknown("an exception")
             with self.under(Condition(text, self.place(scope, handler))):
-                self.block(handler.body, scope)
+                handled = self.block(handler.body, scope)
+            if handled is None:
+                goes_on.append(text)
+            elif handled != "raise" and ended is None:
+                guards.append((Condition(f"no {caught}", self.place(scope, handler)), handled))
         # What the body binds is what there is where nothing is amiss.
         scope.names |= after
         for value, path in paths:
             value.path = path
-        goes_on = ended == "raise" and bool(node.handlers)
-        return self.block(node.finalbody, scope) or (None if goes_on else ended)
+        if ended == "raise" and node.handlers:
+            ended = None
+        elif ended is not None and goes_on:
+            # What comes next is reached only where something was amiss.
+            guards.append((Condition(" or ".join(goes_on), self.place(scope, node)), ended))
+            ended = None
+        ended = self.block(node.finalbody, scope) or ended
+        for condition, end in guards:
+            self.frame.guard(condition, end)
+        return ended
 
     _run_TryStar = _run_Try
 
