@@ -247,8 +247,6 @@ def test_a_release_from_before_the_interface(check: Check, beyond: bool) -> None
     assert errors == (["KA205"] if beyond else ["KA205", "KA009"])
 
 
-def test_the_stack_has_a_row_for_each_release_that_was_served(check: Check) -> None:
-    for version in ("0.5.17", "0.5.19", "0.5.21", "0.5.23"):
-        assert about(check(version), "KA501") == []
-    found = only(about(check("0.5.22"), "KA501"), "KA501")
-    assert "0.5.17, 0.5.19, 0.5.21, 0.5.23" in found.message
+@pytest.mark.parametrize("micro", range(17, 24))
+def test_the_stack_has_a_row_for_each_release_that_was_served(check: Check, micro: int) -> None:
+    assert about(check(f"0.5.{micro}"), "KA501") == []

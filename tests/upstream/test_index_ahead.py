@@ -39,7 +39,7 @@ def test_what_the_cache_lacks_is_made_in_order(pools: list[Pool]) -> None:
     with ahead.made_ahead(["0.5.17", "0.5.18", "0.5.19"]):
         (pool,) = pools
         assert pool.asked == ["0.5.17", "0.5.19"] and not pool.ended
-    assert pool.ended == {"wait": False, "cancel_futures": True}
+    assert pool.ended == {"cancel_futures": True}
 
 
 def test_it_is_let_go_when_the_work_fails(pools: list[Pool]) -> None:
