@@ -163,11 +163,7 @@ def main() -> None:
         table.setdefault(kind, [0, 0])[0 if right == "1" else 1] += count
     for key, count in sorted(total.items()):
         print(count, key, file=sys.stderr)
-    held = (
-        json.loads(FILE.read_text(encoding="utf-8"))
-        if FILE.is_file()
-        else {"measured": {}, "rates": {}}
-    )
+    held = json.loads(FILE.read_text(encoding="utf-8"))
     if sys.argv[1:]:
         for kind, row in held["rates"].get("moved", {}).items():
             mine = table.setdefault(kind, [0, 0])

@@ -9,14 +9,12 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from kunlun_adapt.documents import in_range
+from kunlun_adapt.upstream.git_version import AFTER_A_RELEASE
 
 POST_RELEASES = 3
 """Upstream has published post releases 0.5.12.post1, 0.5.13.post1 and 0.5.15.post1 so far."""
 
 MICROS = 60
-
-_AFTER = re.compile(r"\d+\.g[0-9a-f]+\Z")
-"""What the version of a commit after a release ends with: how many commits, and which it is."""
 
 
 def known_releases(claim: str, given: Iterable[str] = ()) -> tuple[str, ...]:
@@ -53,7 +51,8 @@ def release_at(version: str) -> str:
     A range begins at a release only: for a commit after one it is the one to come.
     """
     whole = Version(version)
-    return following(version) if _AFTER.match(whole.local or "") else whole.public
+    after = re.fullmatch(AFTER_A_RELEASE, whole.local or "")
+    return following(version) if after else whole.public
 
 
 def spans(releases: Iterable[str]) -> str:

@@ -34,7 +34,7 @@ SHORT = 12
 
 
 def _a_version(given: str | None) -> str | None:
-    """Return the version as given. Raises BadParameter for what is none."""
+    """Return the version in its normal form. Raises BadParameter for what is none."""
     version = named_release(given)
     try:
         return version and str(Version(version))

@@ -19,6 +19,7 @@ from kunlun_adapt.upstream import Lock, Missing, Release, Resolver, Symbol, open
 from kunlun_adapt.upstream.errors import NoPackageError, NoVersionError, ReleaseError
 from kunlun_adapt.upstream.git_history import Commit, commits_between, common_ancestor
 from kunlun_adapt.upstream.git_store import GitStore
+from kunlun_adapt.upstream.git_version import AFTER_A_RELEASE
 
 GONE = ("KA101", "KA102", "KA103")
 """That a name is no longer where it is looked up: which of them, depends on where it is now."""
@@ -354,7 +355,7 @@ def _key(finding: Finding) -> tuple[str, ...]:
 
 def _words(finding: Finding) -> str:
     """A message without what is different at each commit: versions and line numbers."""
-    return re.sub(r"\+\d+\.g[0-9a-f]+|\d+", "", finding.message)
+    return re.sub(rf"\+{AFTER_A_RELEASE}|\d+", "", finding.message)
 
 
 def _files(history: _History, start: Point, end: Point, finding: Finding) -> list[str]:

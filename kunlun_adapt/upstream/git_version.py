@@ -28,6 +28,9 @@ FARTHEST = 2000
 _UPSTREAMS = re.compile(r"v\d+\.\d+\.\d+(rc\d+|\.post\d+)?")
 """How upstream names its releases."""
 
+AFTER_A_RELEASE = r"\d+\.g[0-9a-f]+"
+"""The local part of a version of a commit that has no tag: how many commits on, and which it is."""
+
 _LINES = tuple(
     f"refs/{place}/{name}" for place in ("heads", "remotes/*") for name in ("main", "master")
 )

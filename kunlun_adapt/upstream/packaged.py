@@ -14,12 +14,18 @@ from typing import Any
 
 from kunlun_adapt.upstream.stores import PACKAGE
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 PROJECT = "pyproject.toml"
+
+
+def project_data(text: str) -> dict[str, Any]:
+    """The tables of a `pyproject.toml`. Raises ValueError or, for deep nesting, RecursionError."""
+    # Not at the top: a process that serves opens the installed release, and needs none of it.
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    data: dict[str, Any] = tomllib.loads(text)
+    return data
 
 
 def left_out(project: bytes | None) -> Callable[[str], bool]:
@@ -39,8 +45,8 @@ def left_out(project: bytes | None) -> Callable[[str], bool]:
 
 def _excluded(project: bytes) -> list[str]:
     try:
-        data: Any = tomllib.loads(project.decode("utf-8"))
-    except ValueError:
+        data: Any = project_data(project.decode("utf-8"))
+    except (ValueError, RecursionError):
         return []
     for key in ("tool", "setuptools", "packages", "find", "exclude"):
         data = data.get(key) if isinstance(data, dict) else None

@@ -54,6 +54,7 @@ def test_what_no_wheel_has_is_no_part_of_a_release(tmp_path: Path, form: str) ->
         b"",
         b"\xff\xfe",
         b"not = [toml",
+        pytest.param(b"deep = " + b"[" * 5000 + b"]" * 5000, id="deep"),
         b"tool = 1",
         b"[tool.setuptools]\npackages = ['sglang']",
         b"[tool.setuptools.packages.find]\nexclude = 'sglang.*'",

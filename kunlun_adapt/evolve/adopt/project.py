@@ -6,7 +6,6 @@ import ast
 import configparser
 import re
 import stat
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +14,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from kunlun_adapt.evolve.adopt.left import Left
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # Python 3.10
-    import tomli as tomllib
+from kunlun_adapt.upstream.packaged import project_data
 
 PLATFORMS = "sglang.srt.platforms"
 PLUGINS = "sglang.srt.plugins"
@@ -88,7 +83,7 @@ def read_project(folder: Path | None, left: list[Left]) -> Project:
 
 
 def _pyproject(text: str, left: list[Left]) -> Project:
-    data = tomllib.loads(text)
+    data = project_data(text)
     project = _table(data, "project")
     groups = _table(project, "entry-points")
     poetry = _table(_table(data, "tool"), "poetry")
